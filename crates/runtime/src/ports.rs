@@ -224,14 +224,15 @@ pub struct SearchFilter {
     pub limit: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HitKind {
     Document,
     Task,
     Project,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Hit {
     pub kind: HitKind,
     pub id: uuid::Uuid,

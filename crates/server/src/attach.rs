@@ -1,9 +1,7 @@
-//! Who drives. Whoever gets the lock holds the database, serves its socket and may drive; everyone else
-//! speaks to the holder. A socket that nobody answers on means nobody holds.
+//! Attaches a command to a database. The process that gets the lock holds the database, serves its socket and may drive runs;
+//! every other process talks to that holder. A socket on which nobody answers means that there is no holder.
 
 use crate::api::auth::RequestSource;
-use crate::api::origin::OriginPolicy;
-use crate::api::revocation::{KeyCheck, RevocationSignal, Revocations, RunSightCheck};
 use crate::api::{self, AppState, HolderView};
 use crate::api_client::{ApiClient, ApiError};
 use crate::background_task::BackgroundTask;
@@ -29,24 +27,24 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// A holder that just started may not answer yet; one that ends gives its lock back soon.
-pub const PATIENCE: Duration = Duration::from_secs(15);
-/// A holder says who it is without looking anything up.
-const ANSWER: Duration = Duration::from_secs(5);
-/// A process that is told to stop has ended after ten seconds, whatever the database does.
-const CLOSE: Duration = Duration::from_secs(9);
-const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+/// How long to wait for a holder that is starting or ending.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+/// A holder identifies itself without using the database, so this is long enough.
+const PROBE_WITHIN: Duration = Duration::from_secs(5);
+/// A process ends within ten seconds of its signal, whatever the database does.
+const CLOSE_WITHIN: Duration = Duration::from_secs(9);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How this process reaches the database, until it is closed.
-pub struct Attached {
+pub(crate) struct Attached {
     pub client: ApiClient,
-    /// What must end in order when this process holds the database itself.
+    /// Present when this process holds the database. Its parts end in order.
     held: Option<Held>,
 }
 
 struct Held {
     drive: Drive,
-    sending: Vec<BackgroundTask>,
+    senders: Vec<BackgroundTask>,
     app: Arc<AppState>,
     served: Vec<Served>,
     _hold: Option<HolderLock>,
@@ -62,13 +60,13 @@ impl Held {
     async fn close(self) {
         self.drive.stop().await;
         self.app.catalogue.close().await;
-        // After the runs: how they ended is sent too.
-        for sending in self.sending {
-            sending.stop().await;
+        // After the runs, so that their ends are sent too.
+        for sender in self.senders {
+            sender.stop().await;
         }
         self.served.iter().for_each(|served| served.stop.cancel());
         for served in self.served {
-            // Streams never end by themselves; their readers go on with the next holder.
+            // Streams never end by themselves; clients resume them at the next holder.
             let abort = served.task.abort_handle();
             if tokio::time::timeout(Duration::from_millis(200), served.task).await.is_err() {
                 abort.abort();
@@ -78,51 +76,57 @@ impl Held {
 }
 
 impl Attached {
-    /// Give everything back: calls in flight end or are given up within the drain time. A database that does not
-    /// answer is not waited for: leases lapse by themselves, and the log has what was committed.
-    pub async fn close(self) {
+    /// Stops driving and serving. Calls in flight end or are abandoned within the drain time. A database that does not answer
+    /// is not waited for: leases lapse by themselves, and the log has everything that was committed.
+    pub(crate) async fn close(self) {
         let Some(held) = self.held else { return };
-        if tokio::time::timeout(CLOSE, held.close()).await.is_err() {
-            tracing::warn!("stopping without the database: it did not answer in time");
+        if tokio::time::timeout(CLOSE_WITHIN, held.close()).await.is_err() {
+            tracing::warn!(
+                "the database did not answer in time; stopping without it. Everything committed is kept, and leases lapse by themselves"
+            );
         }
     }
 
-    /// Answer on the network too, from now on. The address says which port was chosen.
-    pub async fn listen(&mut self, address: &Setting<SocketAddr>) -> Result<SocketAddr, Failure> {
+    /// Listens on the network too. Returns the address with the port that was chosen.
+    pub(crate) async fn listen(&mut self, address: &Setting<SocketAddr>) -> Result<SocketAddr, Failure> {
         let Some(held) = &mut self.held else {
-            return Err(Failure::failed("only the process that holds the database can answer for it"));
+            return Err(Failure::failed("only the process that holds the database can listen for it"));
         };
         let unusable = |error: std::io::Error| {
             Failure::usage(format!(
-                "{} ({}) cannot be listened on: {error}\nNothing was started. Choose another with --listen ADDRESS:PORT; port 0 takes any that is free.",
+                "{} ({}) cannot be listened on: {error}\nNothing was started. Choose another address with --listen ADDRESS:PORT; port 0 takes any free port.",
                 address.value, address.origin
             ))
         };
         let listener = TcpListener::bind(address.value).await.map_err(unusable)?;
         let bound = listener.local_addr().map_err(unusable)?;
-        // Set once: a process listens on one address.
+        // Never set twice: a process listens on one address.
         let _ = held.app.origin.listening.set(bound);
         let router = api::router(held.app.clone(), RequestSource::Open);
-        held.served.push(spawned(None, |until| connections::serve(listener, router, until)));
+        held.served.push(spawn(None, |until| connections::serve(listener, router, until)));
         Ok(bound)
     }
 
-    /// Returns when this process drives and can no longer, with the reason.
-    pub async fn unable(&self) -> String {
+    /// Completes with the reason when this process can no longer drive runs.
+    pub(crate) async fn unable(&self) -> String {
         match &self.held {
             Some(held) => held.drive.commands().unable().await,
             None => std::future::pending().await,
         }
     }
 
-    pub fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         self.held.is_some()
     }
 }
 
-/// Through the server that was named, which does what this process would: it is asked who it is, so that a wrong
-/// address or token is said before anything else.
-pub async fn to_server(config: &Config, server: &Setting<String>, patience: Duration) -> Result<Attached, Failure> {
+/// Attaches to a server by its URL. It is asked to identify itself first, so that a wrong address or token is reported before
+/// anything else happens.
+pub(crate) async fn to_server(
+    config: &Config,
+    server: &Setting<String>,
+    patience: Duration,
+) -> Result<Attached, Failure> {
     let client = ApiClient::to_server(&server.value, config.token().as_deref())?;
     let deadline = tokio::time::Instant::now() + patience;
     loop {
@@ -130,21 +134,21 @@ pub async fn to_server(config: &Config, server: &Setting<String>, patience: Dura
             Ok(_) => return Ok(Attached { client, held: None }),
             Err(ApiError::Gone(_)) if tokio::time::Instant::now() < deadline => {}
             Err(ApiError::Refused(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
-                return Err(not_admitted(config, server));
+                return Err(unauthorized(config, server));
             }
             Err(ApiError::Refused(problem)) if problem.is_foreign() => {
                 return Err(Failure::unreachable(format!(
-                    "{} ({}) answers, but not as a pleach server does ({}).\nIs the address right? `pleach up` prints the one to use.",
+                    "{} ({}) answers, but is not a pleach server ({}).\nCheck the address; `pleach up` prints the one to use.",
                     server.value, server.origin, problem.status
                 )));
             }
             Err(error) => return Err(error.into()),
         }
-        tokio::time::sleep(BETWEEN_TRIES).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
-fn not_admitted(config: &Config, server: &Setting<String>) -> Failure {
+fn unauthorized(config: &Config, server: &Setting<String>) -> Failure {
     let what = match config.token() {
         Some(_) => "does not accept the token in PLEACH_TOKEN: it is mistyped, expired or revoked",
         None => "wants a token, and PLEACH_TOKEN is not set",
@@ -155,8 +159,8 @@ fn not_admitted(config: &Config, server: &Setting<String>) -> Failure {
     ))
 }
 
-/// To look only. `None` when there is no database yet.
-pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, Failure> {
+/// Attaches for reading. `None` when there is no database yet.
+pub(crate) async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, Failure> {
     let Database::Sqlite(path) = &config.database.value else {
         return to_work(config, actor, WorkerScope::Nothing).await.map(Some);
     };
@@ -170,7 +174,7 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
         return Ok(None);
     };
     let live = Live::default();
-    // Somebody may take the database up and write to it while we look.
+    // Another process may start to write to the database while this one reads.
     live.look_elsewhere(store.clone());
     let app = app(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
     Ok(Some(Attached {
@@ -179,19 +183,19 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     }))
 }
 
-/// To command or to drive: hold the database, or reach the one who does.
-pub async fn to_work(config: &Config, actor: &str, load: WorkerScope) -> Result<Attached, Failure> {
+/// Attaches for commands or for driving: holds the database, or talks to its holder.
+pub(crate) async fn to_work(config: &Config, actor: &str, scope: WorkerScope) -> Result<Attached, Failure> {
     let dir = DataDir::of(config);
     dir.create()?;
     if let Database::Postgres(_) = &config.database.value {
-        // Leases are in the database; the lock only says who serves this machine's socket.
-        let hold = if load == WorkerScope::Nothing { None } else { dir.try_hold()? };
-        return hold_database(config, actor, load, &dir, hold).await;
+        // PostgreSQL has the leases; the lock only decides which process serves this machine's socket.
+        let hold = if scope == WorkerScope::Nothing { None } else { dir.try_hold()? };
+        return hold_database(config, actor, scope, &dir, hold).await;
     }
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
         if let Some(hold) = dir.try_hold()? {
-            return hold_database(config, actor, load, &dir, Some(hold)).await;
+            return hold_database(config, actor, scope, &dir, Some(hold)).await;
         }
         if let HolderProbe::Holder(client) = holders_client(&dir, actor).await {
             return Ok(Attached { client: *client, held: None });
@@ -199,24 +203,24 @@ pub async fn to_work(config: &Config, actor: &str, load: WorkerScope) -> Result<
         if tokio::time::Instant::now() > deadline {
             return Err(silent(&dir));
         }
-        tokio::time::sleep(BETWEEN_TRIES).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
-/// What came of looking for the holder.
+/// The result of looking for the holder.
 enum HolderProbe {
     Holder(Box<ApiClient>),
-    /// Nobody listens, or for another database.
+    /// Nobody listens, or only for another database.
     Nobody,
-    /// It listens and does not answer: it may be stopped.
+    /// It listens but does not answer; it may be stopped.
     Silent,
 }
 
-/// The holder of this very database, if it answers: a stale lock may name a socket that now serves another.
+/// Connects to the holder of this database. A stale lock may name a socket that now serves another one, so the pid is compared.
 async fn holders_client(dir: &DataDir, actor: &str) -> HolderProbe {
     let Some(holder) = dir.last_holder() else { return HolderProbe::Nobody };
     let Ok(client) = ApiClient::to_socket(&holder.socket, actor) else { return HolderProbe::Nobody };
-    match tokio::time::timeout(ANSWER, client.get::<HolderView>("/api/holder")).await {
+    match tokio::time::timeout(PROBE_WITHIN, client.get::<HolderView>("/api/holder")).await {
         Ok(Ok(answering)) if answering.pid == holder.pid => HolderProbe::Holder(Box::new(client)),
         Ok(_) => HolderProbe::Nobody,
         Err(_) => HolderProbe::Silent,
@@ -233,13 +237,13 @@ fn silent(dir: &DataDir) -> Failure {
     ))
 }
 
-/// To serve everybody: only the holder can.
-pub async fn to_serve(config: &Config, actor: &str) -> Result<Attached, Failure> {
+/// Attaches to serve and drive everything, which only the holder can.
+pub(crate) async fn to_serve(config: &Config, actor: &str) -> Result<Attached, Failure> {
     let attached = to_work(config, actor, WorkerScope::Everything).await?;
     match attached.holds() {
         true => Ok(attached),
         false => Err(Failure::usage(format!(
-            "{}; nothing was started. Stop it, or let it finish and try again: the commands reach it meanwhile.",
+            "{}; nothing was started. Commands reach that process meanwhile; stop it, or try again when it has finished.",
             holder(&DataDir::of(config))
         ))),
     }
@@ -255,52 +259,51 @@ fn holder(dir: &DataDir) -> String {
 async fn hold_database(
     config: &Config,
     actor: &str,
-    load: WorkerScope,
+    scope: WorkerScope,
     dir: &DataDir,
-    hold: Option<HolderLock>,
+    mut hold: Option<HolderLock>,
 ) -> Result<Attached, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let startup_wait = if load == WorkerScope::Everything { STARTUP_WAIT } else { Duration::ZERO };
+    let startup_wait = if scope == WorkerScope::Everything { STARTUP_WAIT } else { Duration::ZERO };
     let store = open_within(config, startup_wait).await?;
     let live = Live::default();
     if let Database::Postgres(_) = &config.database.value {
         live.look_elsewhere(store.clone());
     }
     let catalogue = Arc::new(Catalogue::new(config));
-    let performer: Arc<dyn Performer> = match load {
+    let performer: Arc<dyn Performer> = match scope {
         WorkerScope::Nothing => Arc::new(Idle),
         _ => catalogue.performer(store.clone(), live.clone())?,
     };
-    let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
+    let drive = Drive::start(config, scope, store.clone(), performer, clock.clone(), live.clone());
     let webhook_sender = WebhookSender::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
-    let mut sending = Vec::new();
-    if load != WorkerScope::Nothing {
-        let (webhook_sender, heard) = (webhook_sender.clone(), live.clone());
-        sending.push(BackgroundTask::start(|stop| webhook_sender.serve(heard, stop)));
+    let mut senders = Vec::new();
+    if scope != WorkerScope::Nothing {
+        let (webhook_sender, commits) = (webhook_sender.clone(), live.clone());
+        senders.push(BackgroundTask::start(|stop| webhook_sender.serve(commits, stop)));
         if let Some(tracer) = tracer(config, &store)? {
-            let heard = live.clone();
-            sending.push(BackgroundTask::start(|stop| tracer.serve(heard, stop)));
+            let commits = live.clone();
+            senders.push(BackgroundTask::start(|stop| tracer.serve(commits, stop)));
         }
     }
     let app = app(config, store, catalogue, clock, live);
-    let (commands, drives) = (Some(drive.commands()), load.drives());
+    let (commands, drives) = (Some(drive.commands()), scope.drives());
     let app = Arc::new(AppState { commands, drives, webhook_sender: Some(webhook_sender), ..app });
     if let Some(local) = app.store.actor(LOCAL_HANDLE).await.map_err(|error| unusable(config, &error))? {
         app.origin.name_cookie(local.id);
     }
     let router = api::router(app.clone(), RequestSource::Private);
-    let mut hold = hold;
     let served = match &mut hold {
         Some(hold) => vec![serve_socket(dir, hold, router.clone()).await?],
         None => Vec::new(),
     };
     Ok(Attached {
         client: ApiClient::to_router(router, actor),
-        held: Some(Held { drive, sending, app, served, _hold: hold }),
+        held: Some(Held { drive, senders, app, served, _hold: hold }),
     })
 }
 
-/// Who tells traces, where somebody wants them.
+/// The trace exporter, if a collector is configured.
 fn tracer(config: &Config, store: &Arc<SqlStore>) -> Result<Option<Tracer>, Failure> {
     let Some(collector) = config.collector() else { return Ok(None) };
     let exporter = Exporter::new(&collector).map_err(Failure::usage)?;
@@ -319,28 +322,13 @@ fn app(
     clock: Arc<dyn Clock>,
     live: Live,
 ) -> AppState {
-    let public = config.public_url.as_ref().map(|url| url.value.clone());
-    let revoked = RevocationSignal::default();
-    let origin =
-        OriginPolicy::new(public, Revocations::new(KeyCheck { keys: store.clone(), clock: clock.clone() }, &revoked));
-    AppState {
-        sights: Revocations::new(RunSightCheck(store.clone()), &revoked),
-        revoked,
-        store,
-        commands: None,
-        catalogue,
-        clock,
-        drives: api::Drives::Nothing,
-        origin,
-        live,
-        views: api::Views::default(),
-        counters: api::Counters::default(),
-        webhook_sender: None,
-        private: private(config),
-    }
+    let mut app = AppState::reading(store, catalogue, clock, live);
+    app.origin.public = config.public_url.as_ref().map(|url| url.value.clone());
+    app.private = private(config);
+    app
 }
 
-/// Performs for a process that only records commands: it is never asked.
+/// The performer of a process that only stores commands; it is never called.
 struct Idle;
 
 #[async_trait::async_trait]
@@ -350,14 +338,14 @@ impl Performer for Idle {
     }
 }
 
-/// Whoever drives runs waits for a database that is starting up; other commands say so and end.
+/// A process that drives runs waits for a database that is starting; other commands report it and end.
 const STARTUP_WAIT: Duration = Duration::from_secs(60);
 
-pub async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
+pub(crate) async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
     open_within(config, Duration::ZERO).await
 }
 
-pub fn options(config: &Config, startup_wait: Duration) -> store::Options {
+pub(crate) fn options(config: &Config, startup_wait: Duration) -> store::Options {
     store::Options {
         direct_url: config.database_direct.as_ref().map(|url| url.value.clone()),
         project_items: config.project_items.value,
@@ -375,8 +363,8 @@ async fn open_within(config: &Config, startup_wait: Duration) -> Result<Arc<SqlS
     store::open(&url, options(config, startup_wait)).await.map_err(|error| unusable(config, &error))
 }
 
-/// What the database refused, where it is, and what to do about it.
-pub fn unusable(config: &Config, error: &StoreError) -> Failure {
+/// The error of the database, with its location and what to do.
+pub(crate) fn unusable(config: &Config, error: &StoreError) -> Failure {
     let next = match (&config.database.value, error) {
         (Database::Postgres(_), StoreError::Unavailable(_)) => {
             "Start PostgreSQL or correct --database (PLEACH_DATABASE_URL), then run the command again."
@@ -394,7 +382,7 @@ async fn serve_socket(dir: &DataDir, hold: &mut HolderLock, router: Router) -> R
         Failure::failed(format!("the socket {} cannot be served: {error}", dir.usual_socket().display()))
     })?;
     let announced = hold.announcement();
-    Ok(spawned(Some(file), |until| async move {
+    Ok(spawn(Some(file), |until| async move {
         let serving = axum::serve(listener, router).with_graceful_shutdown(until).into_future();
         let announcing = async {
             match announced {
@@ -409,8 +397,8 @@ async fn serve_socket(dir: &DataDir, hold: &mut HolderLock, router: Router) -> R
     }))
 }
 
-/// A server that runs until it is stopped.
-fn spawned<S>(file: Option<SocketFile>, serve: impl FnOnce(WaitForCancellationFutureOwned) -> S) -> Served
+/// Spawns a server that runs until it is stopped.
+fn spawn<S>(file: Option<SocketFile>, serve: impl FnOnce(WaitForCancellationFutureOwned) -> S) -> Served
 where
     S: IntoFuture<Output = std::io::Result<()>>,
     S::IntoFuture: Send + 'static,
@@ -419,7 +407,7 @@ where
     let serving = serve(stop.clone().cancelled_owned()).into_future();
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {
-            tracing::error!(%error, "requests are no longer answered");
+            tracing::error!(%error, "a listener failed; its requests are no longer answered");
         }
     });
     Served { stop, task, _file: file }

@@ -1,5 +1,5 @@
-//! Connections over the network: how many there may be, how long one may take to say what it wants, and how they end.
-//! What is asked over them is the router's.
+//! Network connections: how many there may be, how long a request head may take, and how connections are closed. Requests
+//! themselves are the router's business.
 
 mod descriptors;
 mod network;
@@ -8,9 +8,9 @@ mod refusals;
 mod registry;
 mod tracked_body;
 
-pub use network::Network;
-pub use raw_stream::{Frames, RawStream};
-pub use registry::Connection;
+pub(crate) use network::Network;
+pub(crate) use raw_stream::{Frames, RawStream};
+pub(crate) use registry::Connection;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
@@ -30,15 +30,14 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service;
 use tracked_body::TrackedBody;
 
-/// For the head of a request, the first and every later one: who sends a letter a minute is not waited for, and who has
-/// nothing more to ask is let go.
+/// The time for the head of each request on a connection. Closes slow and idle connections.
 const HEAD_WITHIN: Duration = Duration::from_secs(15);
-/// Of one connection: the longest head, and what is read or written at a time.
-const MOST_BUFFERED: usize = 128 << 10;
-const AFTER_FAILURE: Duration = Duration::from_millis(100);
+/// The buffer of one connection, and so the longest request head.
+const MAX_BUFFER: usize = 128 << 10;
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// Until told to stop; then what was asked already is answered.
-pub async fn serve(
+/// Serves until `until` completes, and then finishes the requests in progress.
+pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     until: WaitForCancellationFutureOwned,
@@ -55,16 +54,16 @@ pub async fn serve(
             Ok((stream, peer)) => {
                 let stream = Arc::new(stream);
                 match registry.admit(&stream, peer.ip()) {
-                    Some(place) => drop(open.spawn(converse(stream, place, peer, router.clone(), stopped.clone()))),
-                    // Whoever is told so at all is told at once: nothing waits for it.
-                    None => drop(SockRef::from(&*stream).send(&refusals::full())),
+                    Some(entry) => drop(open.spawn(serve_one(stream, entry, peer, router.clone(), stopped.clone()))),
+                    // One attempt without waiting: the refusal must not hold up other connections.
+                    None => drop(SockRef::from(&*stream).send(&refusals::too_many_connections())),
                 }
             }
             Err(error) => {
-                // Most likely there are no more files to be had.
+                // Most likely the process is out of file descriptors.
                 let freed = registry.close_one();
-                tracing::warn!(%error, freed, "a connection could not be taken");
-                tokio::time::sleep(AFTER_FAILURE).await;
+                tracing::warn!(%error, freed, "a connection could not be accepted; trying again");
+                tokio::time::sleep(ACCEPT_RETRY).await;
             }
         }
     }
@@ -74,33 +73,33 @@ pub async fn serve(
     Ok(())
 }
 
-async fn converse(
+async fn serve_one(
     stream: Arc<TcpStream>,
-    place: Connection,
+    entry: Connection,
     peer: SocketAddr,
     router: Router,
     stopped: CancellationToken,
 ) {
-    // Events are small and wanted now.
+    // Events are small and must not wait for a full packet.
     let _ = stream.set_nodelay(true);
-    let line = RawStream::new(stream, place.clone());
-    let layer = TokioIo::new(line.clone());
+    let raw = RawStream::new(stream, entry.clone());
+    let io = TokioIo::new(raw.clone());
     let answer = service_fn(move |mut request: Request<Incoming>| {
-        let answering = place.answering();
+        let busy = entry.answering();
         request.extensions_mut().insert(ConnectInfo(peer));
-        request.extensions_mut().insert(place.clone());
-        // Only there are answers of unknown length sent in chunks.
+        request.extensions_mut().insert(entry.clone());
+        // Streams write chunks past the HTTP layer, and only HTTP/1.1 has chunks.
         if request.version() == Version::HTTP_11 {
-            request.extensions_mut().insert(line.clone());
+            request.extensions_mut().insert(raw.clone());
         }
         let answer = router.clone().call(request);
-        async move { answer.await.map(|response| response.map(|body| TrackedBody::new(body, answering))) }
+        async move { answer.await.map(|response| response.map(|body| TrackedBody::new(body, busy))) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
-        .max_buf_size(MOST_BUFFERED)
-        .serve_connection(layer, answer)
+        .max_buf_size(MAX_BUFFER)
+        .serve_connection(io, answer)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
@@ -111,6 +110,6 @@ async fn converse(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, %peer, "a connection broke off");
+        tracing::debug!(%error, %peer, "a connection ended early");
     }
 }

@@ -1,5 +1,5 @@
-//! The data directory: its lock, which is the right to hold the database, and its socket, where the
-//! holder answers. A lock dies with its process; a socket file may outlive it and then means nobody.
+//! The data directory: its lock, which is the right to hold the database, and its socket, on which the holder answers. A lock
+//! ends with its process; a socket file may outlive it, and then nobody answers on it.
 
 use crate::config::{Config, Database};
 use crate::failure::Failure;
@@ -13,41 +13,41 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use tokio::net::{UnixListener, UnixStream};
 
-/// What a unix socket's address can hold, with its terminating zero.
+/// The longest path of a Unix socket, with a margin.
 const SOCKET_PATH_LIMIT: usize = 100;
 
 #[derive(Clone, Debug)]
-pub struct DataDir {
+pub(crate) struct DataDir {
     path: PathBuf,
     lock: PathBuf,
-    /// The SQLite file, which is what the right to hold it is a lock on.
+    /// The SQLite file, which is locked too.
     database: Option<PathBuf>,
 }
 
-/// Held until dropped.
+/// The lock of the holder, until it is dropped.
 #[derive(Debug)]
-pub struct HolderLock {
+pub(crate) struct HolderLock {
     file: File,
     path: PathBuf,
     database: Option<PathBuf>,
     announced: Option<HolderRecord>,
-    /// Removing the lock file does not release this one.
+    /// The lock on the database itself, which removing the lock file does not release.
     _database_lock: Option<FileLock>,
 }
 
-/// What the holder writes into its lock, for those who find it locked.
+/// What the holder writes into the lock file, for processes that find it locked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HolderRecord {
+pub(crate) struct HolderRecord {
     pub pid: u32,
     pub socket: PathBuf,
-    /// Whether what was committed may lie in the write-ahead log beside the database, and is lost with it.
+    /// Whether committed data may be in the write-ahead log only, and is lost if that file is removed.
     #[serde(default)]
     pub log_needed: bool,
 }
 
 impl DataDir {
-    /// On SQLite the lock lies beside the file it guards, so two data directories cannot share one database.
-    pub fn of(config: &Config) -> DataDir {
+    /// With SQLite the lock is beside the database, so that two data directories cannot share it.
+    pub(crate) fn of(config: &Config) -> DataDir {
         let path = config.data_dir.value.clone();
         let (lock, database) = match &config.database.value {
             Database::Sqlite(file) => (file.with_extension("lock"), Some(file.clone())),
@@ -56,14 +56,14 @@ impl DataDir {
         DataDir { path, lock, database }
     }
 
-    /// Of a SQLite database wherever it lies, whatever is configured.
-    pub fn beside(database: &Path) -> DataDir {
+    /// The directory of any SQLite file, whatever is configured.
+    pub(crate) fn beside(database: &Path) -> DataDir {
         let path = database.parent().unwrap_or(Path::new(".")).to_owned();
         DataDir { path, lock: database.with_extension("lock"), database: Some(database.to_owned()) }
     }
 
-    /// Nothing there yet is fine; something that is no directory is not.
-    pub fn check(&self) -> Result<(), Failure> {
+    /// Refuses a path that exists and is not a directory.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         match fs::metadata(&self.path) {
             Ok(found) if !found.is_dir() => {
                 Err(self.unusable(&std::io::Error::from(std::io::ErrorKind::NotADirectory)))
@@ -79,8 +79,8 @@ impl DataDir {
         ))
     }
 
-    /// Private to its owner. A directory with other people's files in it is left as it is.
-    pub fn create(&self) -> Result<(), Failure> {
+    /// Creates it, private to its owner. The permissions of a directory with other files in it stay as they are.
+    pub(crate) fn create(&self) -> Result<(), Failure> {
         let failed = |error| self.unusable(&error);
         let parent = self.lock.parent().unwrap_or(&self.path);
         for directory in [&self.path, parent] {
@@ -94,10 +94,10 @@ impl DataDir {
     }
 
     /// `None` when another process holds it.
-    pub fn try_hold(&self) -> Result<Option<HolderLock>, Failure> {
+    pub(crate) fn try_hold(&self) -> Result<Option<HolderLock>, Failure> {
         let failed =
             |error: std::io::Error| Failure::failed(format!("{} cannot be locked: {error}", self.lock.display()));
-        // First, so that the lock file of whoever holds it is left as it is.
+        // First, so that the lock file of the present holder is not touched.
         let database_lock = match &self.database {
             None => None,
             Some(file) => match FileLock::try_take(file).map_err(failed)? {
@@ -121,21 +121,21 @@ impl DataDir {
         }
     }
 
-    /// Who wrote the lock last; they may be gone.
-    pub fn last_holder(&self) -> Option<HolderRecord> {
+    /// The record of the last holder, which may have ended.
+    pub(crate) fn last_holder(&self) -> Option<HolderRecord> {
         let mut text = String::new();
         File::open(&self.lock).ok()?.take(4096).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    /// The directory's own socket, which the holder uses unless another database's holder was first.
-    pub fn usual_socket(&self) -> PathBuf {
+    /// The default socket, which the holder uses unless the holder of another database does.
+    pub(crate) fn usual_socket(&self) -> PathBuf {
         self.path.join("pleach.sock")
     }
 
-    /// Listen where others will look, and say so in the lock. Another database's holder may already use the
-    /// directory's own socket; then this one gets a name of its own.
-    pub async fn listen(&self, hold: &mut HolderLock) -> std::io::Result<(UnixListener, SocketFile)> {
+    /// Listens on the default socket, or on one named by the pid when the holder of another database uses the default, and
+    /// writes the path into the lock file.
+    pub(crate) async fn listen(&self, hold: &mut HolderLock) -> std::io::Result<(UnixListener, SocketFile)> {
         let mut path = self.usual_socket();
         if answers(&path).await {
             path = self.path.join(format!("pleach-{}.sock", std::process::id()));
@@ -165,14 +165,14 @@ impl HolderLock {
         Ok(())
     }
 
-    /// What has to be written again where the lock file was removed, so that others still find the holder.
-    pub fn announcement(&self) -> Option<(PathBuf, String)> {
+    /// The lock file and its content, to be written again if somebody removes the file.
+    pub(crate) fn announcement(&self) -> Option<(PathBuf, String)> {
         let holder = self.announced.as_ref().filter(|_| self.database.is_some())?;
         Some((self.path.clone(), serde_json::to_string(holder).ok()?))
     }
 }
 
-/// The databases that this process held, with their lock files.
+/// Lock files and databases that this process held.
 static HELD: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
 
 impl Drop for HolderLock {
@@ -182,11 +182,12 @@ impl Drop for HolderLock {
     }
 }
 
-/// When everything is closed: a database that was closed in order has no log beside it, and none is missed later.
-pub fn note_logs() {
+/// Called when everything is closed: notes whether a write-ahead log is left, so that a later process can tell whether one is
+/// missing.
+pub(crate) fn note_logs() {
     for (lock, database) in HELD.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         let Ok(mut file) = OpenOptions::new().read(true).write(true).open(&lock) else { continue };
-        // Whoever holds it by now says so itself.
+        // A new holder writes its own record.
         if file.try_lock().is_err() {
             continue;
         }
@@ -194,22 +195,22 @@ pub fn note_logs() {
         let read = file.read_to_string(&mut text).is_ok();
         if let Some(holder) = serde_json::from_str::<HolderRecord>(&text).ok().filter(|_| read) {
             let holder = HolderRecord { log_needed: log_of(&database).exists(), ..holder };
-            // A note that cannot be written leaves the log to be missed, which is the safer mistake.
+            // If this fails, a missing log is reported although none is needed, which is the safer error.
             let _ = file.set_len(0).and_then(|()| file.rewind());
             let _ = file.write_all(serde_json::to_string(&holder).unwrap_or_default().as_bytes());
         }
     }
 }
 
-/// SQLite's write-ahead log of this database.
-pub fn log_of(database: &Path) -> PathBuf {
+/// The write-ahead log of a SQLite database.
+pub(crate) fn log_of(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
 }
 
-/// Writes the announcement again whenever the lock file is gone, until this future is dropped.
-pub async fn keep_announced((path, text): (PathBuf, String)) {
+/// Writes the lock file again whenever it was removed, until this future is dropped.
+pub(crate) async fn keep_announced((path, text): (PathBuf, String)) {
     loop {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
@@ -219,9 +220,9 @@ pub async fn keep_announced((path, text): (PathBuf, String)) {
     }
 }
 
-/// Removed when its holder ends in an orderly way.
+/// The socket file, removed when its holder stops.
 #[derive(Debug)]
-pub struct SocketFile {
+pub(crate) struct SocketFile {
     path: PathBuf,
 }
 
@@ -231,7 +232,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// Does someone accept connections here?
+/// Whether a process accepts connections on this socket.
 async fn answers(socket: &Path) -> bool {
     match ShortPath::new(socket) {
         Ok(short) => UnixStream::connect(short.path()).await.is_ok(),
@@ -239,15 +240,15 @@ async fn answers(socket: &Path) -> bool {
     }
 }
 
-/// A socket's address holds about a hundred bytes; a deep directory is reached through its open handle instead.
+/// Socket addresses hold about a hundred bytes, so a deep directory is reached through its open descriptor instead.
 #[derive(Debug)]
-pub struct ShortPath {
+pub(crate) struct ShortPath {
     path: PathBuf,
     _directory: Option<File>,
 }
 
 impl ShortPath {
-    pub fn new(path: &Path) -> std::io::Result<ShortPath> {
+    pub(crate) fn new(path: &Path) -> std::io::Result<ShortPath> {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(ShortPath { path: path.to_path_buf(), _directory: None });
         };
@@ -259,7 +260,7 @@ impl ShortPath {
         Ok(ShortPath { path, _directory: Some(directory) })
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_process_holds_and_a_socket_left_behind_counts_as_nobody() {
+    async fn one_process_holds_and_a_stale_socket_is_no_holder() {
         let root = tempfile::tempdir().unwrap();
         let dir = data_dir(root.path());
         dir.create().unwrap();

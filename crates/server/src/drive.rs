@@ -1,4 +1,4 @@
-//! The worker of this process: it takes every run, only those it is asked for, or none.
+//! The worker of this process: it drives every run, only those it is asked to, or none.
 
 use crate::api::Drives;
 use crate::config::{Config, Database};
@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The clock on the wall.
-pub struct SystemClock;
+/// The system's wall clock.
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
@@ -22,17 +22,17 @@ impl Clock for SystemClock {
     }
 }
 
-/// What a process takes on.
+/// Which runs a process drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkerScope {
-    /// Commands are recorded, nothing is driven.
+pub(crate) enum WorkerScope {
+    /// Only stores commands.
     Nothing,
     Only(RunId),
     Everything,
 }
 
 impl WorkerScope {
-    pub fn drives(self) -> Drives {
+    pub(crate) fn drives(self) -> Drives {
         match self {
             WorkerScope::Nothing => Drives::Nothing,
             WorkerScope::Only(_) => Drives::Some,
@@ -41,16 +41,16 @@ impl WorkerScope {
     }
 }
 
-pub struct Drive {
+pub(crate) struct Drive {
     commands: RunCommands,
     stop: CancellationToken,
     serving: Option<JoinHandle<()>>,
 }
 
 impl Drive {
-    pub fn start(
+    pub(crate) fn start(
         config: &Config,
-        load: WorkerScope,
+        scope: WorkerScope,
         log: Arc<dyn Log>,
         performer: Arc<dyn Performer>,
         clock: Arc<dyn Clock>,
@@ -60,31 +60,31 @@ impl Drive {
             id: worker_id(),
             slots: config.workers.value,
             lease: Duration::from_millis(config.lease_ms.value),
-            duty: if load == WorkerScope::Everything { Duty::All } else { Duty::Asked },
+            duty: if scope == WorkerScope::Everything { Duty::All } else { Duty::Asked },
             shared: matches!(config.database.value, Database::Postgres(_)),
         };
         let worker = Worker::with_live(live, log, performer, clock, settings);
         let commands = worker.commands();
-        if let WorkerScope::Only(run) = load {
+        if let WorkerScope::Only(run) = scope {
             commands.drive(run);
         }
         let stop = CancellationToken::new();
         let cancel = stop.clone();
-        let serving = (load != WorkerScope::Nothing).then(|| tokio::spawn(async move { worker.serve(cancel).await }));
+        let serving = (scope != WorkerScope::Nothing).then(|| tokio::spawn(async move { worker.serve(cancel).await }));
         Drive { commands, stop, serving }
     }
 
-    pub fn commands(&self) -> RunCommands {
+    pub(crate) fn commands(&self) -> RunCommands {
         self.commands.clone()
     }
 
-    /// Start nothing more, let calls in flight end for a while, give the runs back.
-    pub async fn stop(self) {
+    /// Starts nothing more, lets calls in flight end for a while, and releases the leases.
+    pub(crate) async fn stop(self) {
         self.stop.cancel();
         if let Some(serving) = self.serving
             && let Err(error) = serving.await
         {
-            tracing::error!(%error, "the worker did not end in an orderly way");
+            tracing::error!(%error, "the worker panicked while it stopped; its runs continue when their leases lapse");
         }
     }
 }

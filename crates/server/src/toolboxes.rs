@@ -1,4 +1,4 @@
-//! The toolboxes that the configuration names: web, files and MCP servers, and whether each one is ready.
+//! The toolboxes of the configuration (web, files and MCP servers), and whether each one is ready.
 
 use crate::config::Config;
 use async_trait::async_trait;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A run is not kept waiting longer for a list of tools.
-const PATIENCE: Duration = Duration::from_secs(25);
+/// How long a run waits for a list of tools.
+const LIST_WITHIN: Duration = Duration::from_secs(25);
 
-pub fn of(config: &Config) -> Toolboxes {
+pub(crate) fn of(config: &Config) -> Toolboxes {
     let mut all: Vec<Arc<dyn Toolbox>> = Vec::new();
     if config.fetch_url.value {
         let hosts = config.fetch_hosts.as_ref().map(|hosts| hosts.value.clone());
@@ -33,7 +33,7 @@ pub fn of(config: &Config) -> Toolboxes {
     Toolboxes(all)
 }
 
-/// A server that is not configured so that it could be spoken to: said when its tools are asked for.
+/// An MCP server whose configuration is wrong. The error is reported when its tools are listed or called.
 struct Unusable {
     name: String,
     why: String,
@@ -58,40 +58,40 @@ impl Toolbox for Unusable {
     }
 }
 
-/// Could this server have a tool of that name? Those that are none of MCP's have names of their own.
-pub fn may_offer(server: &str, name: &str) -> bool {
+/// Whether this server could have a tool of that name. Tools of web and files have no server prefix.
+pub(crate) fn may_offer(server: &str, name: &str) -> bool {
     match name.split_once(BETWEEN) {
         Some((of, _)) => of == server,
         None => true,
     }
 }
 
-pub async fn offers(toolbox: &dyn Toolbox) -> Result<Offers, String> {
-    let late = || Err(format!("it did not say what it offers within {} s", PATIENCE.as_secs()));
-    tokio::time::timeout(PATIENCE, toolbox.offers()).await.unwrap_or_else(|_| late())
+pub(crate) async fn offers(toolbox: &dyn Toolbox) -> Result<Offers, String> {
+    let late = || Err(format!("it did not list its tools within {} s", LIST_WITHIN.as_secs()));
+    tokio::time::timeout(LIST_WITHIN, toolbox.offers()).await.unwrap_or_else(|_| late())
 }
 
-/// How one of them is.
+/// Whether a toolbox can be used.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub(crate) struct ToolboxStatus {
     pub server: String,
     pub ready: bool,
-    /// What is spoken and offered, or what is wrong.
+    /// The protocol and the number of tools, or the error.
     pub detail: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
 
-impl State {
-    pub fn of(server: &str, offers: &Result<Offers, String>) -> State {
+impl ToolboxStatus {
+    pub(crate) fn of(server: &str, offers: &Result<Offers, String>) -> ToolboxStatus {
         match offers {
-            Ok(found) => State {
+            Ok(found) => ToolboxStatus {
                 server: server.into(),
                 ready: true,
                 detail: format!("{} tools, {}", found.tools.len(), found.protocol),
                 hash: Some(found.as_list(server).hash),
             },
-            Err(why) => State { server: server.into(), ready: false, detail: why.clone(), hash: None },
+            Err(why) => ToolboxStatus { server: server.into(), ready: false, detail: why.clone(), hash: None },
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The web page, embedded in the binary. It knows files and caching; it must not know runs or callers. The page itself is no
-//! secret: everything it shows comes through the API.
+//! The web page, embedded in the binary. This module knows files and caching, not runs or callers. The page needs no login:
+//! everything it shows comes through the API.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
@@ -11,25 +11,25 @@ const HELP: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><ti
     <p>Build the page with <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
     The API and the command line work without it.</p></html>";
 /// The built files' names carry a hash of their content.
-pub const FOREVER: &str = "public, max-age=31536000, immutable";
-/// A file that is worth packing lies beside its packed self.
-const PACKED: &str = ".gz";
+pub(crate) const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+/// The build puts a compressed copy beside a file that is worth it.
+const GZ: &str = ".gz";
 
-/// The answer for an address that no route of the API has; `None` when the page has nothing there either.
-pub fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response<Body>> {
+/// Answers a path that is no route of the API; `None` when the page has nothing there either.
+pub(crate) fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response<Body>> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return None;
     }
     let path = uri.path().trim_start_matches('/');
     match find(path) {
-        Some(bytes) if path != "index.html" && !path.ends_with(PACKED) => Some(file(path, bytes, headers)),
-        _ if is_place(path, headers) => Some(page()),
+        Some(bytes) if path != "index.html" && !path.ends_with(GZ) => Some(file(path, bytes, headers)),
+        _ if is_page_path(path, headers) => Some(page()),
         _ => None,
     }
 }
 
-/// What the page says inline of the files it loads later. The browser takes it only if the header names it.
-pub fn import_map() -> Option<&'static str> {
+/// The page's inline import map. Browsers accept it only if its hash is in the content security policy.
+pub(crate) fn import_map() -> Option<&'static str> {
     let page = std::str::from_utf8(find("index.html")?).ok()?;
     page.split_once("<script type=\"importmap\">")?.1.split_once("</script>").map(|(map, _)| map)
 }
@@ -39,46 +39,46 @@ fn find(path: &str) -> Option<&'static [u8]> {
     FILES.get(at).map(|(_, bytes)| *bytes)
 }
 
-/// Places inside the page all get the page; it finds its way by the address. Files that are not there, and programs that
-/// did not ask for a page, get an honest 404.
-fn is_place(path: &str, headers: &HeaderMap) -> bool {
+/// Whether a path belongs to the page, which routes by the path itself. Missing files, and programs that do not accept HTML,
+/// get a 404.
+fn is_page_path(path: &str, headers: &HeaderMap) -> bool {
     let wants = |kind: &str| {
         headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(kind)))
     };
     path.is_empty() || (!path.starts_with("api/") && !path.contains('.') && wants("text/html"))
 }
 
-/// The page itself, at whatever address.
-pub fn page() -> Response<Body> {
+/// The page, whatever the path.
+pub(crate) fn page() -> Response<Body> {
     let mut response = Response::new(Body::from(find("index.html").unwrap_or(HELP.as_bytes())));
     put(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
     response
 }
 
-/// Its name is its tag: it carries a hash of what is in it.
+/// The name serves as ETag, since it contains a hash of the content.
 fn file(name: &str, bytes: &'static [u8], headers: &HeaderMap) -> Response<Body> {
-    let packed = find(&format!("{name}{PACKED}"));
-    let (body, unpack) = match packed.filter(|_| takes_gzip(headers)) {
-        Some(packed) => (packed, true),
+    let compressed = find(&format!("{name}{GZ}"));
+    let (body, is_compressed) = match compressed.filter(|_| accepts_gzip(headers)) {
+        Some(compressed) => (compressed, true),
         None => (bytes, false),
     };
-    let tag = format!("\"{name}{}\"", if unpack { PACKED } else { "" });
-    let mut response = unless_known(headers, &tag, body);
+    let tag = format!("\"{name}{}\"", if is_compressed { GZ } else { "" });
+    let mut response = unless_cached(headers, &tag, body);
     put(&mut response, header::CONTENT_TYPE, content_type(name));
     if name.starts_with("assets/") {
-        put(&mut response, header::CACHE_CONTROL, FOREVER);
+        put(&mut response, header::CACHE_CONTROL, IMMUTABLE);
     }
-    if packed.is_some() {
+    if compressed.is_some() {
         put(&mut response, header::VARY, "accept-encoding");
     }
-    if unpack {
+    if is_compressed {
         put(&mut response, header::CONTENT_ENCODING, "gzip");
     }
     response
 }
 
-/// Named, and not refused by a quality of nought.
-fn takes_gzip(headers: &HeaderMap) -> bool {
+/// Whether gzip is accepted; `q=0` refuses it.
+fn accepts_gzip(headers: &HeaderMap) -> bool {
     let named = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let mut codings = named.flat_map(|value| value.split(','));
     codings.any(|coding| {
@@ -88,14 +88,14 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Nothing when they say that they have it.
-fn unless_known(headers: &HeaderMap, tag: &str, bytes: &'static [u8]) -> Response<Body> {
-    let known = headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == tag.as_bytes());
-    let mut response = match known {
+/// 304 when the client has this tag already.
+fn unless_cached(headers: &HeaderMap, tag: &str, bytes: &'static [u8]) -> Response<Body> {
+    let cached = headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == tag.as_bytes());
+    let mut response = match cached {
         true => Response::new(Body::empty()),
         false => Response::new(Body::from(bytes)),
     };
-    if known {
+    if cached {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
     if let Ok(tag) = HeaderValue::from_str(tag) {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_the_page_get_the_page_and_everything_else_its_honest_absence() {
+    fn paths_of_the_page_get_the_page_and_everything_else_a_404() {
         assert_eq!(status("/", "*/*"), Some(200));
         assert_eq!(status("/runs/01a1", "text/html,*/*"), Some(200));
         assert_eq!(status("/runs/01a1", "application/json"), None);
@@ -141,11 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_file_goes_only_to_those_who_can_unpack_it() {
-        let takes = |value: &'static str| {
-            takes_gzip(&HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static(value))]))
+    fn a_compressed_file_goes_only_to_clients_that_accept_it() {
+        let accepts = |value: &'static str| {
+            accepts_gzip(&HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static(value))]))
         };
-        assert!(takes("gzip") && takes("br, gzip;q=0.5") && takes("GZIP"));
-        assert!(!takes("br") && !takes("gzip;q=0") && !takes("identity") && !takes_gzip(&HeaderMap::new()));
+        assert!(accepts("gzip") && accepts("br, gzip;q=0.5") && accepts("GZIP"));
+        assert!(!accepts("br") && !accepts("gzip;q=0") && !accepts("identity") && !accepts_gzip(&HeaderMap::new()));
     }
 }

@@ -9,7 +9,7 @@ use engine::workspace::{Entry, Scope};
 use runtime::ports::Slice;
 
 /// One version of a document, newest first in lists.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct DocumentVersion {
     pub version: i64,
     pub title: String,

@@ -1,11 +1,11 @@
-//! Routes for people and subagents that the caller may know of, and for the models a run can use.
+//! Routes for actors (the people and subagents that the caller may know of), and for the models a run can use.
 
-use super::caller::{Caller, JsonBody};
+use super::caller::{Caller, Context, JsonBody};
 use super::problems::Problem;
-use super::query::QueryString;
+use super::query::{MAX_PAGE, PageQuery, QueryString};
 use super::route::Access::{Admin, Read};
 use super::route::Route;
-use super::schema::{count, form, list as list_of, nullable, one_of, open, page, text, whole};
+use super::schema::{count, form, id, list as list_of, nullable, one_of, open, page, text};
 use super::{ApiResult, AppState, Page, records, runs};
 use axum::Json;
 use axum::extract::State;
@@ -13,14 +13,12 @@ use axum::http::StatusCode;
 use engine::actor::ActorKind;
 use engine::ids::ActorId;
 use engine::workspace::ActorRecord;
-use runtime::ports::{Library, Slice};
+use runtime::ports::Library;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-const MAX_PAGE: usize = 200;
-
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let model = record! { "Model":
         name: text(), provider: text(), model: text(), context_window: count(), max_output: count(),
         profiles: list_of(one_of(["fast", "balanced", "powerful"]));
@@ -33,47 +31,26 @@ pub fn routes() -> Vec<Route> {
             "Yourself, your subagents, and people you share a project or an invitation with; everybody for an admin",
             list,
         )
-        .asks("cursor", super::schema::id())
-        .asks("limit", whole(1, MAX_PAGE as i64))
-        .gives(200, page(records::actor()))
+        .returns_page(id(), records::actor())
         .personal(),
         Route::post("/api/actors", Admin, "A new person", create)
-            .takes(form([("handle", text())], [("name", nullable(text()))]))
-            .gives(201, records::actor()),
+            .body(form([("handle", text())], [("name", nullable(text()))]))
+            .returns(201, records::actor()),
         Route::get("/api/models", Read, "Models that are set up; any other of a provider may be named too", models)
-            .gives(200, page(model)),
+            .returns(200, page(model)),
     ]
 }
 
-/// Which part of a list of people or subagents.
-#[derive(Deserialize)]
-pub struct ListQuery {
-    cursor: Option<ActorId>,
-    limit: Option<usize>,
-}
-
-impl ListQuery {
-    pub fn limit(&self) -> usize {
-        self.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE)
-    }
-
-    /// One more than is shown: see `Page::cut`.
-    pub fn slice(&self) -> Slice<ActorId> {
-        Slice { after: self.cursor, limit: self.limit() + 1 }
-    }
-}
-
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    QueryString(query): QueryString<ListQuery>,
+    Context(app, caller): Context,
+    QueryString(query): QueryString<PageQuery<ActorId>>,
 ) -> ApiResult<Json<Page<ActorRecord>>> {
-    let slice = query.slice();
+    let (limit, slice) = query.slice(MAX_PAGE);
     let known = match caller.is_admin() {
         true => app.store.actors(slice).await?,
         false => app.store.acquaintances(caller.id(), slice, app.clock.now()).await?,
     };
-    Ok(Json(Page::cut(known, query.limit(), |actor| actor.id.to_string())))
+    Ok(Json(Page::cut(known, limit, |actor| actor.id.to_string())))
 }
 
 #[derive(Deserialize)]
@@ -97,20 +74,20 @@ async fn create(
     Ok((StatusCode::CREATED, Json(actor)))
 }
 
-/// A handle that can be used and that nobody has.
-pub async fn free_handle(app: &AppState, handle: String) -> ApiResult<String> {
+/// Checks that a handle is well formed and not taken.
+pub(super) async fn free_handle(app: &AppState, handle: String) -> ApiResult<String> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if handle.is_empty() || handle.len() > 64 || !handle.chars().all(fits) {
         return Err(Problem::invalid(
             "bad_handle",
-            format!("handle {handle:?} cannot be used; it must have 1 to 64 lower-case letters, digits and dashes"),
+            format!("handle {handle:?} cannot be used; a handle has 1 to 64 lower-case letters, digits and dashes"),
         ));
     }
     if app.store.actor(&handle).await?.is_some() {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "handle_taken",
-            format!("there is already an actor {handle}; nothing was changed"),
+            format!("the handle {handle} is taken; nothing was changed. Choose another"),
         ));
     }
     Ok(handle)

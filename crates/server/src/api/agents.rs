@@ -1,15 +1,14 @@
-//! Subagents and their memory, for their owner. To everybody else they do not exist.
+//! Routes for subagents and their scratchpads. Only their owner sees them; for everybody else they do not exist.
 
-use super::auth::{RequestSource, slow};
-use super::caller::{Caller, Id, JsonBody};
+use super::auth::{RequestSource, limit_rate};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
-use super::query::QueryString;
+use super::query::{MAX_PAGE, PageQuery, QueryString};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::schema::{Schema, count, form, id, list as list_of, nullable, one_of, page, record, text, time, whole};
+use super::schema::{Schema, count, form, id, list as list_of, nullable, record, text, time};
 use super::version::{HasVersion, stale, write};
 use super::{ApiResult, AppState, Page, access, actors, records, runs};
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
 use effects::tools::{Authorization, Registry};
@@ -17,19 +16,17 @@ use engine::ids::{ActorId, ProjectId};
 use engine::role::Role;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::time::Timestamp;
-use engine::workspace::{Change, Mutation};
+use engine::workspace::Mutation;
 use runtime::agents::{AgentRecord, PadVersion};
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 
 const MAX_IDENTITY: usize = 20_000;
 const MAX_NAME: usize = 200;
-const MAX_PAGE: usize = 200;
 const ONE: &str = "/api/agents/{handle}";
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let changes = || {
         [
             ("name", text()),
@@ -40,31 +37,26 @@ pub fn routes() -> Vec<Route> {
         ]
     };
     let all = vec![
-        Route::get("/api/agents", Read, "Your subagents, oldest first", list)
-            .asks("cursor", id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(schema())),
+        Route::get("/api/agents", Read, "Your subagents, oldest first", list).returns_page(id(), schema()),
         Route::post("/api/agents", Run, "A new subagent, yours", create)
-            .takes(form([("handle", text())], changes()))
-            .gives(201, schema()),
-        Route::get(ONE, Read, "One of your subagents", show).gives(200, schema()),
+            .body(form([("handle", text())], changes()))
+            .returns(201, schema()),
+        Route::get(ONE, Read, "One of your subagents", show).returns(200, schema()),
         Route::patch(ONE, Run, "Change what it is, what it may do and where", edit)
             .header("If-Match", text())
-            .takes(form([], changes()))
-            .gives(200, schema())
-            .refuses([412]),
-        Route::get("/api/agents/{handle}/scratchpad", Read, "What it remembers", scratchpad).gives(200, pad_schema()),
+            .body(form([], changes()))
+            .returns(200, schema())
+            .errors([412]),
+        Route::get("/api/agents/{handle}/scratchpad", Read, "What it remembers", scratchpad).returns(200, pad_schema()),
         Route::get("/api/agents/{handle}/scratchpad/versions", Read, "What it remembered, newest first", versions)
-            .asks("cursor", count())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(pad_schema())),
+            .returns_page(count(), pad_schema()),
         Route::post("/api/agents/{handle}/scratchpad/restore", Run, "Make an earlier version the newest", restore)
-            .takes(form([("version", count())], []))
-            .gives(200, pad_schema()),
+            .body(form([("version", count())], []))
+            .returns(200, pad_schema()),
         Route::post("/api/agents/{handle}/scratchpad/clear", Run, "Empty it; what was there stays a version", clear)
-            .gives(200, pad_schema()),
+            .returns(200, pad_schema()),
     ];
-    // They are the person's, not any project's.
+    // Subagents belong to a person, not to a project.
     all.into_iter().map(Route::personal).collect()
 }
 
@@ -79,17 +71,16 @@ fn schema() -> Schema {
 }
 
 fn pad_schema() -> Schema {
-    let author = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
     record! { "Scratchpad":
         version: count(), content: text(), characters: count(), limit: count(), run_id: nullable(id()),
         step: nullable(count()), at: nullable(time());
-        actor: author, seq: nullable(count()),
+        actor: records::author(), seq: nullable(count()),
     }
 }
 
 /// A subagent as its owner sees it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct AgentView {
+pub(crate) struct AgentView {
     #[serde(flatten)]
     pub record: AgentRecord,
     pub projects: Vec<engine::workspace::Project>,
@@ -98,7 +89,7 @@ pub struct AgentView {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct ScratchpadInfo {
+pub(crate) struct ScratchpadInfo {
     pub version: i64,
     pub characters: u32,
     pub limit: usize,
@@ -111,11 +102,11 @@ impl HasVersion for AgentView {
     }
 }
 
-/// One of the caller's own, by handle or id.
-pub async fn owned(app: &AppState, caller: &Caller, name: &str) -> ApiResult<AgentRecord> {
+/// A subagent that the caller owns, by handle or id.
+pub(super) async fn owned(app: &AppState, caller: &Caller, name: &str) -> ApiResult<AgentRecord> {
     let known = app.store.agent(name).await?.filter(|agent| agent.owner == caller.id());
     known.ok_or_else(|| Problem {
-        detail: "there is no subagent of that name that you own".into(),
+        detail: "you own no subagent of that name; `pleach agent ls` lists yours".into(),
         ..Problem::not_found("agent")
     })
 }
@@ -134,12 +125,12 @@ async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    QueryString(query): QueryString<actors::ListQuery>,
+    Context(app, caller): Context,
+    QueryString(query): QueryString<PageQuery<ActorId>>,
 ) -> ApiResult<Json<Page<AgentView>>> {
-    let found = app.store.agents(caller.id(), query.slice()).await?;
-    let Page { items, next_cursor } = Page::cut(found, query.limit(), |agent| agent.id.to_string());
+    let (limit, slice) = query.slice(MAX_PAGE);
+    let found = app.store.agents(caller.id(), slice).await?;
+    let Page { items, next_cursor } = Page::cut(found, limit, |agent| agent.id.to_string());
     let mut views = Vec::with_capacity(items.len());
     for agent in items {
         views.push(view(&app, agent).await?);
@@ -150,7 +141,7 @@ async fn list(
 /// The body of `POST /api/agents`; without a handle, of `PATCH`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct NewAgent {
+pub(crate) struct NewAgent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,13 +152,13 @@ pub struct NewAgent {
     pub actions: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectId>>,
-    /// Empty takes it back.
+    /// An empty name removes the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl NewAgent {
-    /// The record with what is named changed; nothing beyond what there is can be granted.
+    /// Applies the fields that are present. Only actions of the registry can be granted.
     fn applied(self, mut agent: AgentRecord) -> ApiResult<AgentRecord> {
         if let Some(name) = self.name {
             agent.name = bounded(name, MAX_NAME).map_err(|why| Problem::invalid("bad_name", why))?;
@@ -189,7 +180,9 @@ impl NewAgent {
 
 fn bounded(text: String, most: usize) -> Result<String, String> {
     match text.chars().count() {
-        characters if characters > most => Err(format!("it has {characters} characters; {most} is the most")),
+        characters if characters > most => {
+            Err(format!("the text has {characters} characters; at most {most} are allowed; nothing was changed"))
+        }
         _ => Ok(text),
     }
 }
@@ -211,14 +204,13 @@ fn grantable(actions: Vec<String>) -> ApiResult<Vec<String>> {
 }
 
 async fn create(
-    State(app): State<Arc<AppState>>,
+    Context(app, caller): Context,
     Extension(source): Extension<RequestSource>,
-    caller: Caller,
     JsonBody(new): JsonBody<NewAgent>,
 ) -> ApiResult<(StatusCode, Json<AgentView>)> {
     app.commands()?;
     let handle = free_handle(&app, &caller, source, new.handle.clone().unwrap_or_default()).await?;
-    let projects = seen(&app, &caller, new.projects.as_deref().unwrap_or_default()).await?;
+    let projects = visible_projects(&app, &caller, new.projects.as_deref().unwrap_or_default()).await?;
     let now = app.clock.now();
     let fresh = AgentRecord {
         id: runs::mint(&app),
@@ -235,43 +227,42 @@ async fn create(
     let agent = new.applied(fresh)?;
     app.store.create_agent(agent.clone()).await?;
     for project in projects {
-        bring(&app, &caller, project, agent.id).await?;
+        add_to_project(&app, &caller, project, agent.id).await?;
     }
     Ok((StatusCode::CREATED, Json(view(&app, agent).await?)))
 }
 
-/// That a handle is taken says that somebody has it, so nobody tries many.
+/// A taken handle reveals that somebody has it, so failed tries are rate-limited.
 async fn free_handle(app: &AppState, caller: &Caller, source: RequestSource, handle: String) -> ApiResult<String> {
     match actors::free_handle(app, handle).await {
         Err(problem) if problem.status == StatusCode::CONFLICT && source == RequestSource::Open => {
-            slow(&app.origin.handles, &caller.id().to_string()).and(Err(problem))
+            limit_rate(&app.origin.handles, &caller.id().to_string()).and(Err(problem))
         }
         free => free,
     }
 }
 
-/// Nobody gives what they do not have.
-async fn seen(app: &AppState, caller: &Caller, ids: &[ProjectId]) -> ApiResult<Vec<ProjectId>> {
+/// The caller must see every project that the subagent is added to.
+async fn visible_projects(app: &AppState, caller: &Caller, ids: &[ProjectId]) -> ApiResult<Vec<ProjectId>> {
     for project in ids {
         access::read_project(app, caller, *project).await?;
     }
     Ok(ids.to_vec())
 }
 
-/// What it does there is limited by the actions it was granted; its role is an editor's, or the owner's own if that is less.
-async fn bring(app: &AppState, caller: &Caller, project: ProjectId, agent: ActorId) -> ApiResult<()> {
+/// Makes the subagent an editor, or less where its owner is less. What it does there is also limited by its granted actions.
+async fn add_to_project(app: &AppState, caller: &Caller, project: ProjectId, agent: ActorId) -> ApiResult<()> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
     Ok(app.store.grant(project, agent, Role::Editor.min(own)).await?)
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<AgentView>> {
+async fn show(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<AgentView>> {
     let agent = owned(&app, &caller, &name).await?;
     view(&app, agent).await.map(Json)
 }
 
 async fn edit(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     headers: HeaderMap,
     JsonBody(patch): JsonBody<NewAgent>,
@@ -284,10 +275,13 @@ async fn edit(
         return Err(stale());
     }
     if patch.handle.is_some() {
-        return Err(Problem::invalid("bad_handle", "a handle stays as it is; nothing was changed"));
+        return Err(Problem::invalid(
+            "bad_handle",
+            "the handle of a subagent cannot be changed; nothing was changed. Leave it out",
+        ));
     }
     let projects = match &patch.projects {
-        Some(asked) => Some(seen(&app, &caller, asked).await?),
+        Some(asked) => Some(visible_projects(&app, &caller, asked).await?),
         None => None,
     };
     let version = agent.version;
@@ -301,45 +295,38 @@ async fn edit(
             app.store.revoke(gone.id, changed.id).await?;
         }
         for project in projects {
-            bring(&app, &caller, project, changed.id).await?;
+            add_to_project(&app, &caller, project, changed.id).await?;
         }
     }
     view(&app, AgentRecord { version: version + 1, ..changed }).await.map(Json)
 }
 
-/// A version as JSON, with the limit it is under.
-fn shown(pad: Option<PadVersion>) -> Value {
-    let mut shown = match pad {
+/// A version as JSON, with the size limit.
+fn pad_json(pad: Option<PadVersion>) -> Value {
+    let mut json = match pad {
         Some(pad) => serde_json::to_value(pad).unwrap_or_default(),
         None => {
             serde_json::json!({"version": 0, "content": "", "characters": 0, "run_id": null, "step": null, "at": null})
         }
     };
-    shown["limit"] = SCRATCHPAD_CHARACTERS.into();
-    shown
+    json["limit"] = SCRATCHPAD_CHARACTERS.into();
+    json
 }
 
-async fn scratchpad(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<Value>> {
+async fn scratchpad(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<Value>> {
     let agent = owned(&app, &caller, &name).await?;
-    Ok(Json(shown(app.store.scratchpad(agent.id).await?)))
-}
-
-#[derive(Deserialize)]
-struct VersionsQuery {
-    cursor: Option<i64>,
-    limit: Option<usize>,
+    Ok(Json(pad_json(app.store.scratchpad(agent.id).await?)))
 }
 
 async fn versions(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
-    QueryString(query): QueryString<VersionsQuery>,
+    QueryString(query): QueryString<PageQuery<i64>>,
 ) -> ApiResult<Json<Page<Value>>> {
     let agent = owned(&app, &caller, &name).await?;
-    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-    let found = app.store.scratchpad_versions(agent.id, query.cursor, limit + 1).await?;
-    let items = found.into_iter().map(|pad| shown(Some(pad))).collect();
+    let (limit, slice) = query.slice(50);
+    let found = app.store.scratchpad_versions(agent.id, slice.after, slice.limit).await?;
+    let items = found.into_iter().map(|pad| pad_json(Some(pad))).collect();
     Ok(Json(Page::cut(items, limit, |pad: &Value| pad["version"].to_string())))
 }
 
@@ -350,8 +337,7 @@ struct Restore {
 }
 
 async fn restore(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     JsonBody(Restore { version }): JsonBody<Restore>,
 ) -> ApiResult<Json<Value>> {
@@ -361,24 +347,26 @@ async fn restore(
         Problem::new(
             StatusCode::NOT_FOUND,
             "version_not_found",
-            format!("the scratchpad has no version {version}; nothing was changed"),
+            format!(
+                "the scratchpad has no version {version}; nothing was changed. The list of versions shows which exist"
+            ),
         )
     })?;
     rewrite(&app, &caller, agent.id, old.content).await
 }
 
-async fn clear(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<Value>> {
+async fn clear(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<Value>> {
     let agent = owned(&app, &caller, &name).await?;
     rewrite(&app, &caller, agent.id, String::new()).await
 }
 
-/// A new version on top of whatever is the newest now.
+/// Writes a new version after the newest one, unless the content is the same.
 async fn rewrite(app: &AppState, caller: &Caller, agent: ActorId, content: String) -> ApiResult<Json<Value>> {
     let newest = app.store.scratchpad(agent).await?;
     let based_on = newest.as_ref().map_or(0, |pad| pad.version);
     if newest.as_ref().map_or("", |pad| pad.content.as_str()) != content {
         let mutation = Mutation::WriteScratchpad { agent, content, based_on, step: None };
-        write(app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+        write(app, caller, vec![mutation]).await?;
     }
-    Ok(Json(shown(app.store.scratchpad(agent).await?)))
+    Ok(Json(pad_json(app.store.scratchpad(agent).await?)))
 }

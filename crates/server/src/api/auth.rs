@@ -6,7 +6,7 @@ use super::caller::Caller;
 use super::origin::{from_own_page, is_of_this_machine};
 use super::problems::Problem;
 use super::rate_limit::{RateLimit, RateLimited};
-use super::route::Access;
+use super::route::{Access, RouteRules};
 use super::secret::Secret;
 use super::{AppState, idempotency};
 use crate::api_client::ACTOR_HEADER;
@@ -21,36 +21,28 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use store::keys::{Key, KeyKind};
 
-/// When a credential was last used is known to the minute.
-const USE_NOTED_MS: i64 = 60_000;
+/// The last use of a credential is stored with this precision, so that not every request writes.
+const USE_PRECISION_MS: i64 = 60_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestSource {
+pub(crate) enum RequestSource {
     /// This process itself, or the unix socket that only its owner can open.
     Private,
     /// TCP.
     Open,
 }
 
-/// Stands before one route.
+/// Middleware before one route.
 #[derive(Clone)]
-pub struct RouteAuth {
+pub(crate) struct RouteAuth {
     pub app: Arc<AppState>,
     pub source: RequestSource,
-    pub access: Access,
-    /// Costs more than an answer, so nobody may do it as fast as they can ask.
-    pub paced: bool,
-    /// About the person, not about any project of theirs.
-    pub personal: bool,
-    /// Changes that subagents may ask for: what they were granted is judged behind it.
-    pub for_agents: bool,
-    /// Its answer shows a secret this once.
-    pub gives_secret: bool,
+    pub rules: RouteRules,
 }
 
-pub async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Response {
+pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    if guard.is_open_to(&parts) {
+    if guard.needs_no_credential(&parts) {
         return next.run(Request::from_parts(parts, body)).await;
     }
     let caller = match guard.allow(&parts).await {
@@ -65,15 +57,15 @@ pub async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next)
     parts.extensions.insert(guard.source);
     let request = Request::from_parts(parts, body);
     match request.method() == Method::POST && request.headers().contains_key(idempotency::HEADER) {
-        true => idempotency::answer(&guard.app, by, guard.gives_secret, request, next).await,
+        true => idempotency::run_once(&guard.app, by, guard.rules.returns_secret, request, next).await,
         false => next.run(request).await,
     }
 }
 
 impl RouteAuth {
-    /// Whoever this is.
-    fn is_open_to(&self, request: &Parts) -> bool {
-        match self.access {
+    /// Whether the request needs no credential.
+    fn needs_no_credential(&self, request: &Parts) -> bool {
+        match self.rules.access {
             Access::Public => true,
             Access::Local => {
                 self.source == RequestSource::Private || is_of_this_machine(&request.headers, peer(request))
@@ -84,29 +76,30 @@ impl RouteAuth {
 
     async fn allow(&self, request: &Parts) -> Result<Caller, Problem> {
         let caller = match self.source {
-            RequestSource::Private => self.believed(&request.headers).await?,
+            RequestSource::Private => self.named_actor(&request.headers).await?,
             RequestSource::Open => self.recognized(request).await?,
         };
-        if caller.access < self.access {
-            return Err(insufficient(self.access));
+        if caller.access < self.rules.access {
+            return Err(insufficient(self.rules.access));
         }
-        if self.personal && !caller.bounds().is_empty() {
+        if self.rules.personal && !caller.bounds().is_empty() {
             return Err(bound());
         }
-        if caller.agent.is_some() && !self.for_agents && !request.method.is_safe() {
+        if caller.agent.is_some() && !self.rules.for_agents && !request.method.is_safe() {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "agents_act_on_pages",
-                "a subagent acts through the actions of pages, which say what it may do: begin at GET /whoami; nothing was changed",
+                "subagents make changes only through the actions of pages; nothing was changed. GET /whoami lists what this subagent may do",
             ));
         }
-        if self.paced && self.source == RequestSource::Open {
-            slow(&self.app.origin.starts, &caller.id().to_string())?;
+        if self.rules.rate_limited && self.source == RequestSource::Open {
+            limit_rate(&self.app.origin.starts, &caller.id().to_string())?;
         }
         Ok(caller)
     }
 
-    async fn believed(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+    /// Over the owner's socket the request names its actor and is believed.
+    async fn named_actor(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
         let handle = headers.get(ACTOR_HEADER).and_then(|value| value.to_str().ok()).unwrap_or(LOCAL_HANDLE);
         let record = self.app.store.actor(handle).await?.ok_or_else(|| Problem::unknown("actor", handle))?;
         Caller::of_owner(&self.app, record).await
@@ -114,41 +107,41 @@ impl RouteAuth {
 
     async fn recognized(&self, request: &Parts) -> Result<Caller, Problem> {
         let origin = &self.app.origin;
-        let shown = shown(&request.headers, origin.cookie());
-        if shown.is_ok_and(|shown| shown.is_none()) {
+        let credential = credential(&request.headers, origin.cookie());
+        if credential.is_ok_and(|credential| credential.is_none()) {
             return Err(unauthorized());
         }
-        let recognized = self.recognized_by(request, shown.ok().flatten()).await;
+        let recognized = self.recognized_by(request, credential.ok().flatten()).await;
         recognized.map_err(|problem| origin.refused(&origin.guesses, peer(request), problem))
     }
 
-    async fn recognized_by(&self, request: &Parts, shown: Option<(&str, KeyKind)>) -> Result<Caller, Problem> {
-        let (text, kind) = shown.ok_or_else(unauthorized)?;
+    async fn recognized_by(&self, request: &Parts, credential: Option<(&str, KeyKind)>) -> Result<Caller, Problem> {
+        let (text, kind) = credential.ok_or_else(unauthorized)?;
         if kind == KeyKind::Session && !request.method.is_safe() && !from_own_page(&request.headers) {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "foreign_origin",
-                "a browser's session changes things only from this server's own pages; programs send a token instead",
+                "a browser session can change things only from this server's own pages; nothing was changed. Programs send a token instead",
             ));
         }
         recognize_as(&self.app, text, &[kind]).await
     }
 }
 
-/// Whose token this is, while it is valid.
-pub async fn recognize(app: &AppState, text: &str) -> Result<Caller, Problem> {
+/// The caller of a valid token.
+pub(crate) async fn recognize(app: &AppState, text: &str) -> Result<Caller, Problem> {
     recognize_as(app, text, &[KeyKind::Token]).await
 }
 
 /// The same for credentials of these kinds.
-pub async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
+pub(crate) async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
     let secret = Secret::parse(text).ok_or_else(unauthorized)?;
     let (key, actor) = app.store.key(secret.digest()).await?.ok_or_else(unauthorized)?;
     let now = app.clock.now();
     if !kinds.contains(&key.kind) || !key.is_valid(now) {
         return Err(unauthorized());
     }
-    if app.commands.is_some() && key.used_at.is_none_or(|used| now.since(used) > USE_NOTED_MS) {
+    if app.commands.is_some() && key.used_at.is_none_or(|used| now.since(used) > USE_PRECISION_MS) {
         app.store.key_used(key.id, now).await?;
     }
     Caller::with_key(app, actor, key).await
@@ -158,13 +151,13 @@ pub async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Resu
 #[derive(Clone, Copy)]
 struct MalformedCredential;
 
-/// What a request shows: a token, or else a session; `None` when it shows nothing at all.
-fn shown<'a>(headers: &'a HeaderMap, cookie: &str) -> Result<Option<(&'a str, KeyKind)>, MalformedCredential> {
+/// The credential of a request: its token, or else its session; `None` when it has neither.
+fn credential<'a>(headers: &'a HeaderMap, cookie: &str) -> Result<Option<(&'a str, KeyKind)>, MalformedCredential> {
     let token = bearer(headers)?.map(|token| (token, KeyKind::Token));
     Ok(token.or_else(|| session(headers, cookie).map(|session| (session, KeyKind::Session))))
 }
 
-/// A token in the `Authorization` header; one that is there but unreadable is no token at all.
+/// The token of the `Authorization` header. A header that cannot be read is an error, not an absent token.
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>, MalformedCredential> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let Some(first) = given.next() else { return Ok(None) };
@@ -184,8 +177,8 @@ fn session<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
     })
 }
 
-/// Who is logged in with this browser, on a route that is open to everybody.
-pub async fn logged_in(app: &AppState, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+/// The person whose session this browser has, on a route that needs no credential.
+pub(crate) async fn logged_in(app: &AppState, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
     let Some(session) = session(headers, app.origin.cookie()) else { return Ok(None) };
     match recognize_as(app, session, &[KeyKind::Session]).await {
         Ok(caller) => Ok(Some(caller)),
@@ -194,15 +187,15 @@ pub async fn logged_in(app: &AppState, headers: &HeaderMap) -> Result<Option<Cal
     }
 }
 
-/// The address a request came from; requests of this process itself have none.
+/// The address a request came from; requests of this process have none.
 fn peer(request: &Parts) -> Option<IpAddr> {
     let info = request.extensions.get::<ConnectInfo<SocketAddr>>();
     info.map(|ConnectInfo(address)| address.ip())
 }
 
-pub fn slow(pace: &RateLimit, who: &str) -> Result<(), Problem> {
-    pace.take(who).map_err(|RateLimited(seconds)| {
-        let detail = format!("too many at once; the next is welcome in {seconds} s. Nothing was changed");
+pub(crate) fn limit_rate(limit: &RateLimit, who: &str) -> Result<(), Problem> {
+    limit.take(who).map_err(|RateLimited(seconds)| {
+        let detail = format!("too many requests; nothing was changed. Try again in {seconds} s");
         Problem {
             retry_after: Some(seconds),
             ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail)
@@ -210,28 +203,28 @@ pub fn slow(pace: &RateLimit, who: &str) -> Result<(), Problem> {
     })
 }
 
-pub fn unauthorized() -> Problem {
+pub(crate) fn unauthorized() -> Problem {
     Problem::new(
         StatusCode::UNAUTHORIZED,
         "unauthorized",
-        "this needs a token that is valid: send it as `Authorization: Bearer TOKEN`, or log in",
+        "this request needs a valid token; send it as `Authorization: Bearer TOKEN`, or log in",
     )
 }
 
-/// A token for some projects is no token for their owner.
-pub fn bound() -> Problem {
+/// Bound tokens cannot act for their person as a whole.
+pub(crate) fn bound() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "bound_token",
-        "this token is for some projects only, and this is about more than those; nothing was changed",
+        "this token is restricted to projects and cannot make this request; nothing was changed. Use a token without projects",
     )
 }
 
-pub fn insufficient(needed: Access) -> Problem {
+pub(crate) fn insufficient(needed: Access) -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "insufficient_scope",
-        format!("this needs a token with the scope {}; nothing was changed", needed.name()),
+        format!("this request needs a token with the scope {}; nothing was changed", needed.name()),
     )
 }
 

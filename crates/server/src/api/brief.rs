@@ -19,7 +19,7 @@ use runtime::agents::AgentRecord;
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 
-/// Said here for clients; the engine is who refuses.
+/// Published for clients; the engine enforces it.
 const MAX_OBJECTIVE: usize = 32_768;
 const MAX_CRITERIA: usize = 50;
 const MAX_CRITERION: usize = 2_000;
@@ -27,8 +27,8 @@ const MAX_CRITERION: usize = 2_000;
 /// The body of `POST /api/runs`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewRun {
-    /// Chosen by the client, so that asking twice makes one run.
+pub(crate) struct NewRun {
+    /// Chosen by the client, so that a repeated request makes one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RunId>,
     pub kind: String,
@@ -46,20 +46,20 @@ pub struct NewRun {
     /// `provider/model` for every role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// By profile; `model` beats it.
+    /// By profile; `model` overrides it.
     #[serde(default, deserialize_with = "nullable")]
     pub models: ModelNames,
-    /// Of a task: who is sent, by handle or id, and how many steps they may take.
+    /// Task only: the subagent, by handle or id, and how many steps it may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
-    /// Of a homework or a tree: whom its planners may give work to, by handle or id.
+    /// Homework and tree only: subagents that its planners may delegate to, by handle or id.
     #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
 }
 
-pub fn schema() -> Schema {
+pub(super) fn schema() -> Schema {
     let names = form([], [("fast", text()), ("balanced", text()), ("powerful", text())]);
     form! { "NewRun":
         kind: records::kind(), objective: words(MAX_OBJECTIVE);
@@ -70,35 +70,35 @@ pub fn schema() -> Schema {
     }
 }
 
-pub async fn draw_up(app: &AppState, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
+pub(super) async fn build(app: &AppState, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
     let kind = Kind::parse(&new.kind).ok_or_else(|| Problem::invalid("unknown_kind", unknown_kind(&new.kind)))?;
     let success_criteria = criteria(new.success_criteria)?;
     let mut project_ids = projects(app, &caller.scope(), &new.project_ids).await?;
     if project_ids.is_empty() && new.scope.is_none() {
-        // Who may not leave some projects works in those.
+        // A bound token starts runs in its own projects.
         project_ids = caller.bounds().to_vec();
     }
     if project_ids.is_empty() && !caller.bounds().is_empty() {
         return Err(auth::bound());
     }
     if !caller.bounds().is_empty() && (new.agent.is_some() || !new.agents.is_empty()) {
-        // What a subagent is and remembers would be in the run's log.
+        // The log of the run would show the identity and scratchpad of the subagent.
         return Err(auth::bound());
     }
     let scope = scope(new.scope, project_ids.len())?;
     let own_workspace = only_reads(app, caller, &project_ids).await?;
-    let agent = sent(app, caller, kind, &new.agent, new.max_steps, &project_ids).await?;
-    let agents = helpers(app, caller, kind, &new.agents).await?;
+    let agent = task_agent(app, caller, kind, &new.agent, new.max_steps, &project_ids).await?;
+    let agents = delegates(app, caller, kind, &new.agents).await?;
     let granted = match kind {
-        // What a subagent may do is looked up when it does it.
+        // The grants of a subagent are looked up at every call.
         Kind::Task => ToolGrant::default(),
         Kind::Homework | Kind::Tree => {
             let granted = app.catalogue.tools(&new.tools, &project_ids).await;
             granted.map_err(|why| Problem::invalid("unknown_tool", why))?
         }
     };
-    let theirs = agent.as_ref().and_then(|agent| agent.model.clone());
-    let names = new.model.or(theirs).map_or(new.models, |all| ModelNames {
+    let agent_model = agent.as_ref().and_then(|agent| agent.model.clone());
+    let names = new.model.or(agent_model).map_or(new.models, |all| ModelNames {
         fast: Some(all.clone()),
         balanced: Some(all.clone()),
         powerful: Some(all),
@@ -145,8 +145,8 @@ async fn only_reads(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> 
     }
 }
 
-/// The subagent a task is given to: one of the caller's own.
-async fn sent(
+/// The subagent of a task: one that the caller owns.
+async fn task_agent(
     app: &AppState,
     caller: &Caller,
     kind: Kind,
@@ -158,7 +158,7 @@ async fn sent(
         return match agent.is_some() || max_steps.is_some() {
             true => Err(Problem::invalid(
                 "bad_agent",
-                format!("agent and max_steps are for tasks, not for a {}", kind.name()),
+                format!("agent and max_steps belong to a task, not to a {} run; nothing was started", kind.name()),
             )),
             false => Ok(None),
         };
@@ -166,7 +166,7 @@ async fn sent(
     let Some(name) = agent else {
         return Err(Problem::invalid(
             "agent_required",
-            "a task is given to a subagent: name one with agent (--agent HANDLE)",
+            "a task needs a subagent; name one with agent (--agent HANDLE)",
         ));
     };
     if let Some(steps) = max_steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
@@ -181,8 +181,8 @@ async fn sent(
     agents::owned(app, caller, name).await.map(Some)
 }
 
-/// Whom its planners may give work to: subagents of the caller's own, each once.
-async fn helpers(app: &AppState, caller: &Caller, kind: Kind, names: &[String]) -> Result<Vec<Agent>, Problem> {
+/// The subagents that planners may delegate to: owned by the caller, each once.
+async fn delegates(app: &AppState, caller: &Caller, kind: Kind, names: &[String]) -> Result<Vec<Agent>, Problem> {
     check_agents(kind, names.len()).map_err(|refusal| Problem::invalid(refusal.slug, refusal.message))?;
     let mut agents: Vec<Agent> = Vec::new();
     for name in names {
@@ -204,7 +204,10 @@ fn criteria(texts: Vec<String>) -> Result<Vec<Criterion>, Problem> {
     if texts.len() > MAX_CRITERIA {
         return Err(Problem::invalid(
             "bad_criterion",
-            format!("{} success criteria were given; at most {MAX_CRITERIA} are allowed", texts.len()),
+            format!(
+                "{} success criteria were given; at most {MAX_CRITERIA} are allowed; nothing was started",
+                texts.len()
+            ),
         ));
     }
     if let Some(index) = texts.iter().position(|text| text.is_empty() || text.chars().count() > MAX_CRITERION) {
@@ -214,7 +217,7 @@ fn criteria(texts: Vec<String>) -> Result<Vec<Criterion>, Problem> {
     Ok(Criterion::number(texts))
 }
 
-pub async fn projects(app: &AppState, scope: &Scope, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
+pub(super) async fn projects(app: &AppState, scope: &Scope, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
     let mut found = Vec::new();
     for name in names {
         let unknown = || Problem::unknown("project", name);

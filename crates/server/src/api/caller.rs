@@ -22,27 +22,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::keys::{Credential, Key};
 
-/// Longer than any line that is alive takes for a mebibyte.
+/// Enough for a mebibyte over any usable connection.
 const BODY_WITHIN: Duration = Duration::from_secs(20);
 
-/// The actor behind a request, as `auth` found them.
+/// The authenticated actor of a request.
 #[derive(Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     pub record: ActorRecord,
     pub access: Access,
-    /// What a subagent is and may do; a person has none.
+    /// Present when the actor is a subagent.
     pub agent: Option<AgentRecord>,
-    /// What they came in with, and who knows how long it is valid; nothing over the owner's own socket.
+    /// The credential, and what watches its revocation; none over the Unix socket.
     key: Option<(Key, Arc<Revocations<KeyId>>)>,
 }
 
 impl Caller {
-    /// Someone who acts over the owner's own socket.
-    pub async fn of_owner(app: &AppState, record: ActorRecord) -> Result<Caller, Problem> {
+    /// The actor that a request over the Unix socket names.
+    pub(crate) async fn of_owner(app: &AppState, record: ActorRecord) -> Result<Caller, Problem> {
         Caller::known(app, record, Access::Admin, None).await
     }
 
-    pub async fn with_key(app: &AppState, record: ActorRecord, key: Key) -> Result<Caller, Problem> {
+    pub(crate) async fn with_key(app: &AppState, record: ActorRecord, key: Key) -> Result<Caller, Problem> {
         let access = Access::from(&key);
         Caller::known(app, record, access, Some((key, app.origin.validity.clone()))).await
     }
@@ -60,27 +60,27 @@ impl Caller {
         Ok(Caller { record, access, agent, key })
     }
 
-    /// The credential they came in with.
-    pub fn key(&self) -> Option<&Key> {
+    /// The credential of the request.
+    pub(crate) fn key(&self) -> Option<&Key> {
         self.key.as_ref().map(|(key, _)| key)
     }
 
-    /// Whose answers are kept for requests sent twice.
-    pub fn credential(&self) -> Credential {
+    /// To whom idempotency keys belong.
+    pub(crate) fn credential(&self) -> Credential {
         self.key().map_or(Credential::Socket(self.id()), |key| Credential::Key(key.id))
     }
 
-    pub fn is_admin(&self) -> bool {
+    pub(crate) fn is_admin(&self) -> bool {
         self.access == Access::Admin
     }
 
-    pub fn id(&self) -> ActorId {
+    pub(crate) fn id(&self) -> ActorId {
         self.record.id
     }
 
-    /// What they may see: everything of theirs, or what their token was narrowed to. A subagent sees what its owner
-    /// may see too, and nothing else.
-    pub fn scope(&self) -> Scope {
+    /// What the caller may see: everything of theirs, or the projects of a bound token. A subagent sees only what its owner
+    /// may see too.
+    pub(crate) fn scope(&self) -> Scope {
         match (&self.agent, self.bounds()) {
             (Some(agent), _) => agent.scope(),
             (None, []) => Scope::Actor(self.id()),
@@ -88,25 +88,25 @@ impl Caller {
         }
     }
 
-    /// The projects their token is for; none when it is for everything.
-    pub fn bounds(&self) -> &[ProjectId] {
+    /// The projects of a bound token; empty for any other credential.
+    pub(crate) fn bounds(&self) -> &[ProjectId] {
         self.key().map_or(&[], |key| &key.projects)
     }
 
-    pub fn actor(&self) -> Actor {
+    pub(crate) fn actor(&self) -> Actor {
         match self.record.kind {
             ActorKind::Person => Actor::Person(self.id()),
             ActorKind::Subagent => Actor::Subagent(self.id()),
         }
     }
 
-    /// Over when these credentials stop being valid: a stream ends with it. The owner's never do.
-    pub fn validity(&self) -> Option<RevocationWatch> {
-        self.key.as_ref().map(|(key, validity)| validity.end_of(key.id))
+    /// Ends when the credential is revoked or expires, and the caller's streams with it. None over the Unix socket.
+    pub(crate) fn validity(&self) -> Option<RevocationWatch> {
+        self.key.as_ref().map(|(key, validity)| validity.watch(key.id))
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
-    pub async fn run(&self, app: &AppState, id: RunId) -> Result<RunRow, Problem> {
+    pub(crate) async fn run(&self, app: &AppState, id: RunId) -> Result<RunRow, Problem> {
         access::see_run(app, self, id).await
     }
 }
@@ -115,13 +115,24 @@ impl FromRequestParts<Arc<AppState>> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _app: &Arc<AppState>) -> Result<Self, Problem> {
-        // A public route has nobody behind it; one that needs somebody says so in the table.
+        // Absent on public routes, which have no caller.
         parts.extensions.get::<Caller>().cloned().ok_or_else(auth::unauthorized)
     }
 }
 
-/// An id in the path; one that is no id cannot exist either.
-pub struct Id<T>(pub T);
+/// What almost every handler starts from: the server, and who is asking.
+pub(crate) struct Context(pub(crate) Arc<AppState>, pub(crate) Caller);
+
+impl FromRequestParts<Arc<AppState>> for Context {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
+        Ok(Context(app.clone(), Caller::from_request_parts(parts, app).await?))
+    }
+}
+
+/// An id in the path. A malformed one is 404: nothing has it.
+pub(super) struct Id<T>(pub T);
 
 impl<T: FromStr + Send> FromRequestParts<Arc<AppState>> for Id<T> {
     type Rejection = Problem;
@@ -129,18 +140,22 @@ impl<T: FromStr + Send> FromRequestParts<Arc<AppState>> for Id<T> {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
         let Path(text) = Path::<String>::from_request_parts(parts, app).await.map_err(unreadable)?;
         text.parse().map(Id).map_err(|_| {
-            Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing with that id that you may see")
+            Problem::new(
+                StatusCode::NOT_FOUND,
+                "not_found",
+                "there is nothing with that id that you may see; check the id",
+            )
         })
     }
 }
 
-/// The shape of the body that a route takes.
+/// The schema of a route's request body.
 #[derive(Clone)]
-pub struct BodySchema(pub Arc<Schema>);
+pub(super) struct BodySchema(pub Arc<Schema>);
 
 impl BodySchema {
-    /// Where an object is due and something else stands. It is looked for by shape since serde reads an array as the
-    /// fields of a struct in their order, and an empty one as a struct of defaults.
+    /// Finds a value that should be an object and is not. serde cannot: it reads an array as the fields of a struct in their
+    /// order, and an empty array as a struct of defaults.
     fn misfit(&self, body: &[u8]) -> Option<String> {
         let value = serde_json::from_slice(body).ok()?;
         not_an_object(&self.0, &value, "")
@@ -148,7 +163,7 @@ impl BodySchema {
 }
 
 /// A JSON body of at most a mebibyte. An empty body is an empty object.
-pub struct JsonBody<T>(pub T);
+pub(super) struct JsonBody<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonBody<T> {
     type Rejection = Problem;
@@ -156,17 +171,18 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonBody<T> {
     async fn from_request(request: Request, _app: &Arc<AppState>) -> Result<Self, Problem> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
         let takes = request.extensions().get::<BodySchema>().cloned();
-        let bytes = whole(request.into_body()).await?;
+        let bytes = read_body(request.into_body()).await?;
         if !bytes.is_empty() && !is_json {
             return Err(Problem::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_media_type",
-                "the body must be JSON and say so: Content-Type: application/json",
+                "the request body must be JSON with the header Content-Type: application/json; nothing was changed",
             ));
         }
         let body: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         if engine::json::is_too_deep(body) {
-            let detail = format!("the body is nested deeper than {} levels", engine::json::MAX_DEPTH);
+            let detail =
+                format!("the body is nested deeper than {} levels; nothing was changed", engine::json::MAX_DEPTH);
             return Err(unreadable(detail));
         }
         let misfit = takes.and_then(|takes| takes.misfit(body));
@@ -175,22 +191,26 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonBody<T> {
         }
         serde_json::from_slice(body)
             .map(JsonBody)
-            .map_err(|error| unreadable(format_args!("the body cannot be used: {error}")))
+            .map_err(|error| unreadable(format_args!("the body cannot be used: {error}; nothing was changed")))
     }
 }
 
-/// A body to its end, if that comes soon enough and is not too far.
-pub async fn whole(body: Body) -> Result<Bytes, Problem> {
-    tokio::time::timeout(BODY_WITHIN, collected(body)).await.unwrap_or_else(|_| {
-        let detail = format!("the body did not come within {} s; nothing was changed", BODY_WITHIN.as_secs());
+/// Reads a body to its end, within limits of time and size.
+pub(super) async fn read_body(body: Body) -> Result<Bytes, Problem> {
+    tokio::time::timeout(BODY_WITHIN, collect(body)).await.unwrap_or_else(|_| {
+        let detail = format!(
+            "the request body did not arrive within {} s; nothing was changed. Send it again",
+            BODY_WITHIN.as_secs()
+        );
         Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail))
     })
 }
 
-async fn collected(body: Body) -> Result<Bytes, Problem> {
+async fn collect(body: Body) -> Result<Bytes, Problem> {
     let (mut parts, mut bytes) = (body.into_data_stream(), Vec::new());
     while let Some(part) = parts.next().await {
-        let part = part.map_err(|error| unreadable(format_args!("the body broke off: {error}")))?;
+        let part = part
+            .map_err(|error| unreadable(format_args!("the request body ended early: {error}; nothing was changed")))?;
         if bytes.len() + part.len() > MAX_BODY {
             return Err(Problem::body_too_large());
         }

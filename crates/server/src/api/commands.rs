@@ -1,14 +1,14 @@
 //! Routes that command a run: answers, messages, limits, pause, cancel. Each is one engine command, and each response is the
 //! run as it stands afterwards.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::Run;
 use super::route::Route;
 use super::schema::{Schema, form, id, list, one_of, text, words};
 use super::{ApiResult, AppState, access, records};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use engine::answer::nullable;
 use engine::batch::RunRow;
@@ -20,44 +20,51 @@ use engine::run::{Command, Lane, Refusal, Remedy, Reply};
 use runtime::CommandError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 
-pub type RunResult = ApiResult<Json<RunRow>>;
+pub(super) type RunResult = ApiResult<Json<RunRow>>;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::post("/api/runs/{id}/cancel", Run, "End the run", cancel).gives_run(),
-        Route::post("/api/runs/{id}/pause", Run, "Let calls in flight finish and start no more", pause).gives_run(),
-        Route::post("/api/runs/{id}/resume", Run, "Let a paused run go on", resume).gives_run(),
+        without_body("/api/runs/{id}/cancel", "End the run", Command::Cancel),
+        without_body("/api/runs/{id}/pause", "Let calls in flight finish and start no more", Command::Pause),
+        without_body("/api/runs/{id}/resume", "Let a paused run go on", Command::Resume),
         Route::post("/api/runs/{id}/respond", Run, "Answer questions and go on", respond)
-            .takes(form([("answers", list(answer()))], [("budgets", records::budgets())]))
-            .gives_run(),
-        Route::post("/api/runs/{id}/continue", Run, "Continue a stopped or failed run", go_on)
-            .takes(form([], [("budgets", records::budgets()), ("message", text())]))
-            .gives_run(),
+            .body(form([("answers", list(answer()))], [("budgets", records::budgets())]))
+            .returns_run(),
+        Route::post("/api/runs/{id}/continue", Run, "Continue a stopped or failed run", continue_run)
+            .body(form([], [("budgets", records::budgets()), ("message", text())]))
+            .returns_run(),
         Route::post("/api/runs/{id}/messages", Run, "Tell the run something", say)
-            .takes(form([("text", words(MAX_MESSAGE))], [("node_id", id()), ("lane", one_of(["steer", "queue"]))]))
-            .gives_run(),
+            .body(form([("text", words(MAX_MESSAGE))], [("node_id", id()), ("lane", one_of(["steer", "queue"]))]))
+            .returns_run(),
         Route::patch("/api/runs/{id}/budgets", Run, "Raise or lower limits while it runs", set_budgets)
-            .takes(records::budgets())
-            .gives_run(),
+            .body(records::budgets())
+            .returns_run(),
         Route::post("/api/runs/{id}/effects/{effect}", Run, "Settle an effect whose outcome nobody knows", resolve)
-            .takes(form([("decision", one_of(["happened", "did_not", "retry"]))], [("note", text())]))
-            .gives_run(),
-        Route::post("/api/runs/{id}/drive", Run, "Ask this process to drive the run too", drive).gives_run(),
+            .body(form([("decision", one_of(["happened", "did_not", "retry"]))], [("note", text())]))
+            .returns_run(),
+        Route::post("/api/runs/{id}/drive", Run, "Ask this process to drive the run too", drive).returns_run(),
     ]
+}
+
+fn without_body(path: &'static str, summary: &'static str, command: Command) -> Route {
+    let handler = move |Context(app, caller): Context, Id(id): Id<RunId>| async move {
+        run_command(&app, &caller, id, command).await
+    };
+    Route::post(path, Run, summary, handler).returns_run()
 }
 
 fn answer() -> Schema {
     form([("text", text())], [("question_id", id())])
 }
 
-/// Said here for clients; the engine is who refuses.
+/// Published for clients; the engine enforces it.
 const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
 
-pub async fn tell(app: &AppState, caller: &Caller, run: RunId, command: Command) -> ApiResult<RunRow> {
+/// Gives the run a command in the caller's name; the response is the run afterwards.
+pub(super) async fn run_command(app: &AppState, caller: &Caller, run: RunId, command: Command) -> RunResult {
     access::steer_run(app, caller, run).await?;
-    Ok(app.commands()?.command(run, command, caller.actor()).await?)
+    Ok(Json(app.commands()?.command(run, command, caller.actor()).await?))
 }
 
 impl From<CommandError> for Problem {
@@ -70,7 +77,7 @@ impl From<CommandError> for Problem {
     }
 }
 
-/// What does not exist, what could never be right, and what is only wrong as things stand.
+/// 404 for what does not exist, 422 for what can never be right, 409 for what the run's state does not allow now.
 pub(super) fn refused(refusal: Refusal) -> Problem {
     let status = match refusal.slug {
         "node_not_found" | "question_not_found" | "effect_not_found" => StatusCode::NOT_FOUND,
@@ -99,21 +106,9 @@ fn in_cli_words(remedy: Remedy) -> String {
     }
 }
 
-async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
-    tell(&app, &caller, id, Command::Cancel).await.map(Json)
-}
-
-async fn pause(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
-    tell(&app, &caller, id, Command::Pause).await.map(Json)
-}
-
-async fn resume(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
-    tell(&app, &caller, id, Command::Resume).await.map(Json)
-}
-
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Response {
+pub(crate) struct Answers {
     pub answers: Vec<QuestionAnswer>,
     #[serde(default, deserialize_with = "nullable")]
     pub budgets: BudgetPatch,
@@ -121,61 +116,58 @@ pub struct Response {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct QuestionAnswer {
+pub(crate) struct QuestionAnswer {
     #[serde(default)]
     pub question_id: Option<QuestionId>,
     pub text: String,
 }
 
-async fn respond(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<RunId>,
-    JsonBody(response): JsonBody<Response>,
-) -> RunResult {
+async fn respond(Context(app, caller): Context, Id(id): Id<RunId>, JsonBody(response): JsonBody<Answers>) -> RunResult {
     if response.answers.is_empty() {
-        return Err(Problem::invalid("no_answer", "answers is empty; give at least one {question_id?, text}"));
+        return Err(Problem::invalid(
+            "no_answer",
+            "answers is empty; give at least one {question_id?, text}; nothing was changed",
+        ));
     }
-    let asked: Vec<QuestionId> = response.answers.iter().filter_map(|answer| answer.question_id).collect();
+    let questions: Vec<QuestionId> = response.answers.iter().filter_map(|answer| answer.question_id).collect();
     let answers = response.answers.into_iter();
     let answers = answers.map(|answer| Reply { question: answer.question_id, text: answer.text }).collect();
-    match tell(&app, &caller, id, Command::Respond { answers, budgets: response.budgets }).await {
+    match run_command(&app, &caller, id, Command::Respond { answers, budgets: response.budgets }).await {
         Err(problem) if problem.slug == "already_answered" => {
             let row = caller.run(&app, id).await?;
-            Err(problem.with("answer", standing_answer(&row, &asked)))
+            Err(problem.with("answer", earlier_answer(&row, &questions)))
         }
-        told => told.map(Json),
+        result => result,
     }
 }
 
-/// What the question was answered with before.
-fn standing_answer(row: &RunRow, asked: &[QuestionId]) -> Value {
+/// The answer that is stored already for one of these questions.
+fn earlier_answer(row: &RunRow, ids: &[QuestionId]) -> Value {
     let questions = row.questions.as_array().map(Vec::as_slice).unwrap_or_default();
-    let meant = |question: &&Value| asked.iter().any(|id| question["id"] == id.to_string());
-    questions.iter().filter(meant).map(|question| question["answer"].clone()).find(|answer| !answer.is_null()).into()
+    let is_meant = |question: &&Value| ids.iter().any(|id| question["id"] == id.to_string());
+    questions.iter().filter(is_meant).map(|question| question["answer"].clone()).find(|answer| !answer.is_null()).into()
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Continuation {
+pub(crate) struct Continuation {
     #[serde(deserialize_with = "nullable")]
     pub budgets: BudgetPatch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-async fn go_on(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+async fn continue_run(
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     JsonBody(sent): JsonBody<Continuation>,
 ) -> RunResult {
-    tell(&app, &caller, id, Command::Continue { budgets: sent.budgets, message: sent.message }).await.map(Json)
+    run_command(&app, &caller, id, Command::Continue { budgets: sent.budgets, message: sent.message }).await
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Message {
+pub(crate) struct Message {
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_id: Option<NodeId>,
@@ -187,47 +179,38 @@ fn steer() -> Lane {
     Lane::Steer
 }
 
-async fn say(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<RunId>,
-    JsonBody(message): JsonBody<Message>,
-) -> RunResult {
-    tell(&app, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane })
-        .await
-        .map(Json)
+async fn say(Context(app, caller): Context, Id(id): Id<RunId>, JsonBody(message): JsonBody<Message>) -> RunResult {
+    run_command(&app, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane }).await
 }
 
 async fn set_budgets(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     JsonBody(patch): JsonBody<BudgetPatch>,
 ) -> RunResult {
-    tell(&app, &caller, id, Command::SetBudgets(patch)).await.map(Json)
+    run_command(&app, &caller, id, Command::SetBudgets(patch)).await
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Resolution {
+pub(crate) struct Resolution {
     pub decision: Decision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 async fn resolve(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Path((id, effect)): Path<(String, String)>,
     JsonBody(sent): JsonBody<Resolution>,
 ) -> RunResult {
     let id: RunId = id.parse().map_err(|_| Problem::not_found("run"))?;
     let command = Command::Resolve { effect: EffectId(effect), decision: sent.decision, note: sent.note };
-    tell(&app, &caller, id, command).await.map(Json)
+    run_command(&app, &caller, id, command).await
 }
 
 /// Ask this process to drive the run too.
-async fn drive(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
+async fn drive(Context(app, caller): Context, Id(id): Id<RunId>) -> RunResult {
     let row = caller.run(&app, id).await?;
     app.commands()?.drive(id);
     Ok(Json(row))

@@ -1,32 +1,30 @@
-//! Documents: people's own, which they edit, and the platform's, which they read.
+//! Routes for documents: those of people, who edit them, and those of the platform, which people only read.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
-use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
-use super::query::QueryString;
+use super::projects::{self, MAX_TITLE, checked_title};
+use super::query::{MAX_PAGE, QueryString, page_limit};
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{Schema, count, form, id, nullable, open, page, text, time, whole, words};
 use super::version::{IfMatch, Versioned, write};
 use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
-use engine::workspace::{Change, DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
+use engine::workspace::{DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
 use runtime::ports::{DocumentFilter, Library, Slice};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 use store::DocumentVersion;
 use store::Removed;
 
 const DEFAULT_TYPE: &str = "document.note";
 const MAX_TYPE: usize = 100;
-/// Theirs who stamp them on.
+/// Props that only the platform sets.
 const PLATFORM_PROPS: [&str; 4] = [DOC_ROLE, "homework_run_id", "branch_id", "iteration"];
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     const ONE: &str = "/api/documents/{id}";
     let limit = || whole(1, MAX_PAGE as i64);
     let new = form! {
@@ -35,34 +33,32 @@ pub fn routes() -> Vec<Route> {
     };
     vec![
         Route::get("/api/documents", Read, "Documents, newest first, without their text", list)
-            .asks("project_id", id())
-            .asks("type_key", type_key())
-            .asks("doc_role", text())
-            .asks("run_id", id())
-            .asks("branch_id", text())
-            .asks("iteration", count())
-            .asks("cursor", id())
-            .asks("limit", limit())
-            .gives(200, page(records::document())),
+            .query("project_id", id())
+            .query("type_key", type_key())
+            .query("doc_role", text())
+            .query("run_id", id())
+            .query("branch_id", text())
+            .query("iteration", count())
+            .returns_page(id(), records::document()),
         Route::post("/api/documents", Run, "A new document", create)
-            .takes(new)
-            .gives(201, records::document())
-            .refuses([404]),
-        Route::get(ONE, Read, "A document", show).gives(200, records::document()),
+            .body(new)
+            .returns(201, records::document())
+            .errors([404]),
+        Route::get(ONE, Read, "A document", show).returns(200, records::document()),
         Route::patch(ONE, Run, "Change a document; props are merged key by key", edit)
             .header("If-Match", version::schema())
-            .takes(form([], [("title", words(MAX_TITLE)), ("content", text()), ("props", open())]))
-            .gives(200, records::document())
-            .refuses([412, 428]),
-        Route::delete(ONE, Run, "Remove a document with its versions", remove).gives_nothing(204),
+            .body(form([], [("title", words(MAX_TITLE)), ("content", text()), ("props", open())]))
+            .returns(200, records::document())
+            .errors([412, 428]),
+        Route::delete(ONE, Run, "Remove a document with its versions", remove).returns_empty(204),
         Route::get("/api/documents/{id}/entries", Read, "A scratchpad's entries, newest first", entries)
-            .asks("before", count())
-            .asks("limit", limit())
-            .gives(200, page(entry())),
+            .query("before", count())
+            .query("limit", limit())
+            .returns(200, page(entry())),
         Route::get("/api/documents/{id}/versions", Read, "A document's versions, newest first", versions)
-            .asks("before", count())
-            .asks("limit", limit())
-            .gives(200, page(version_schema())),
+            .query("before", count())
+            .query("limit", limit())
+            .returns(200, page(version_schema())),
     ]
 }
 
@@ -88,26 +84,26 @@ async fn visible(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<D
     app.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
 }
 
-/// The same without reading its text.
-async fn seen(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<()> {
-    let seen = app.store.sees_document(&caller.scope(), id).await?;
-    seen.then_some(()).ok_or_else(|| Problem::not_found("document"))
+/// The same check without reading the text.
+async fn check_visible(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<()> {
+    let visible = app.store.sees_document(&caller.scope(), id).await?;
+    visible.then_some(()).ok_or_else(|| Problem::not_found("document"))
 }
 
-/// One that this caller may change.
-async fn changeable(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<Document> {
+/// A document that this caller may change.
+async fn writable(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<Document> {
     let document = visible(app, caller, id).await?;
     access::may_write(app, caller, document.project_id).await?;
-    own(document)
+    not_platform(document)
 }
 
-/// Only its run writes it; it can be read, linked to and copied.
-fn own(document: Document) -> ApiResult<Document> {
+/// Refuses documents that belong to a run: only the run writes them, while everybody may read, link and copy them.
+fn not_platform(document: Document) -> ApiResult<Document> {
     match document.is_platform() {
         true => Err(Problem::new(
             StatusCode::CONFLICT,
             "platform_document",
-            "this document is kept by its run, which alone writes it; nothing was changed",
+            "only its run writes this document; nothing was changed. Copy it to change it",
         )),
         false => Ok(document),
     }
@@ -126,11 +122,10 @@ struct ListQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<Document>>> {
-    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let limit = page_limit(query.limit, 50);
     let filter = DocumentFilter {
         project_id: query.project_id,
         type_key: query.type_key,
@@ -144,7 +139,7 @@ async fn list(
     if filter.asks_props() && filter.run_id.is_none() {
         return Err(Problem::invalid(
             "run_id_missing",
-            "`branch_id` and `iteration` are about the documents of one run: give `run_id` too",
+            "`branch_id` and `iteration` select documents of one run; give `run_id` too",
         ));
     }
     let found = app.store.documents(&caller.scope(), filter).await?;
@@ -164,53 +159,50 @@ struct NewDocument {
     props: Map<String, Value>,
 }
 
-async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    JsonBody(new): JsonBody<NewDocument>,
-) -> ApiResult<Versioned<Document>> {
-    let project_id = projects::with_room(&app, &caller, new.project_id).await?.id;
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocument>) -> ApiResult<Versioned<Document>> {
+    let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
     let id: DocumentId = runs::mint(&app);
     let mut mutations = vec![Mutation::CreateDocument {
         id,
         project_id,
-        title: titled(&new.title)?,
-        type_key: typed(new.type_key)?,
+        title: checked_title(&new.title)?,
+        type_key: checked_type(new.type_key)?,
         content: new.content,
-        props: Value::Object(own_props(new.props)?),
+        props: Value::Object(user_props(new.props)?),
     }];
     if let Some(parent) = new.parent_document_id {
         let src = visible(&app, &caller, parent).await?.id.0;
         let (edge, rel): (EdgeId, _) = (runs::mint(&app), DOCUMENT_HAS_DOCUMENT.to_owned());
         mutations.push(Mutation::Link { id: edge, project_id, src, dst: id.0, rel, props: json!({}) });
     }
-    let change = |mutation| Change { mutation, actor: caller.actor(), seq: 0 };
-    write(&app, mutations.into_iter().map(change).collect()).await?;
+    write(&app, &caller, mutations).await?;
     Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
-fn typed(key: Option<String>) -> ApiResult<String> {
+fn checked_type(key: Option<String>) -> ApiResult<String> {
     let key = key.unwrap_or_else(|| DEFAULT_TYPE.into());
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
     match (1..=MAX_TYPE).contains(&key.len()) && key.chars().all(fits) {
         true => Ok(key),
-        false => Err(Problem::invalid("bad_type_key", "a type_key has 1 to 100 characters of a-z, 0-9, _ and .")),
+        false => Err(Problem::invalid(
+            "bad_type_key",
+            "a type_key has 1 to 100 characters of a-z, 0-9, _ and .; nothing was changed",
+        )),
     }
 }
 
-/// What callers may set; the rest is the platform's to say.
-pub fn own_props(props: Map<String, Value>) -> ApiResult<Map<String, Value>> {
+/// Refuses props that only the platform sets.
+pub(super) fn user_props(props: Map<String, Value>) -> ApiResult<Map<String, Value>> {
     match PLATFORM_PROPS.iter().find(|key| props.contains_key(**key)) {
-        Some(key) => Err(Problem::invalid("bad_props", format!("props may not contain {key}: the platform sets it"))),
+        Some(key) => Err(Problem::invalid(
+            "bad_props",
+            format!("props may not contain {key}, which the platform sets; nothing was changed"),
+        )),
         None => Ok(props),
     }
 }
 
-async fn show(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<DocumentId>,
-) -> ApiResult<Versioned<Document>> {
+async fn show(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<Versioned<Document>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -223,28 +215,27 @@ struct DocumentPatch {
 }
 
 async fn edit(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<DocumentPatch>,
 ) -> ApiResult<Versioned<Document>> {
-    let document = changeable(&app, &caller, id).await?;
+    let document = writable(&app, &caller, id).await?;
     expected.check(&document)?;
     let mutation = Mutation::UpdateDocument {
         id,
         expected_version: Some(document.version),
-        title: patch.title.as_deref().map(titled).transpose()?,
+        title: patch.title.as_deref().map(checked_title).transpose()?,
         content: patch.content,
-        props: patch.props.map(own_props).transpose()?.map(Value::Object),
+        props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
-    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    write(&app, &caller, vec![mutation]).await?;
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<DocumentId>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<StatusCode> {
     app.commands()?;
-    changeable(&app, &caller, id).await?;
+    writable(&app, &caller, id).await?;
     match app.store.remove_document(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("document")),
@@ -258,32 +249,24 @@ struct PartQuery {
 }
 
 async fn entries(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     QueryString(query): QueryString<PartQuery>,
 ) -> ApiResult<Json<Page<Entry>>> {
-    seen(&app, &caller, id).await?;
-    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    check_visible(&app, &caller, id).await?;
+    let limit = page_limit(query.limit, 50);
     let found = app.store.entries(&caller.scope(), id, query.before, limit + 1).await?;
     Ok(Json(Page::cut(found, limit, |entry| entry.position.to_string())))
 }
 
 async fn versions(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     QueryString(query): QueryString<PartQuery>,
-) -> ApiResult<Json<Page<Value>>> {
-    seen(&app, &caller, id).await?;
-    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+) -> ApiResult<Json<Page<DocumentVersion>>> {
+    check_visible(&app, &caller, id).await?;
+    let limit = page_limit(query.limit, 50);
     let slice = Slice { after: query.before, limit: limit + 1 };
     let found = app.store.versions(&caller.scope(), id, slice).await?;
-    let page = Page::cut(found, limit, |version| version.version.to_string());
-    Ok(Json(Page { items: page.items.into_iter().map(version).collect(), next_cursor: page.next_cursor }))
-}
-
-fn version(version: DocumentVersion) -> Value {
-    let DocumentVersion { version, title, content, run_id, seq, at } = version;
-    json!({"version": version, "title": title, "content": content, "run_id": run_id, "seq": seq, "at": at})
+    Ok(Json(Page::cut(found, limit, |version| version.version.to_string())))
 }

@@ -1,28 +1,26 @@
 //! The route that pages through a run's log.
 
-use super::caller::{Caller, Id};
+use super::caller::{Context, Id};
 use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
 use super::schema::{self, count, whole};
-use super::{ApiResult, AppState, records};
-use axum::extract::State;
+use super::{ApiResult, records};
 use axum::http::header;
 use axum::response::IntoResponse;
 use engine::ids::RunId;
 use runtime::ports::Log;
 use serde::Deserialize;
-use std::sync::Arc;
 
 const PAGE: usize = 256;
 const MAX_PAGE: usize = 1_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs/{id}/events", Read, "A page of the log", page)
-            .asks("after", count())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, schema::page(records::event())),
+            .query("after", count())
+            .query("limit", whole(1, MAX_PAGE as i64))
+            .returns(200, schema::page(records::event())),
     ]
 }
 
@@ -34,8 +32,7 @@ struct PageQuery {
 }
 
 async fn page(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PageQuery>,
 ) -> ApiResult<impl IntoResponse> {

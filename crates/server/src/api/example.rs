@@ -3,7 +3,7 @@
 use super::schema::Schema;
 use serde_json::{Map, Value, json};
 
-/// Words for fields that everybody has an idea of; the rest follows from the shape.
+/// Values for well-known fields; those of other fields follow from their schema.
 const WORDS: [(&str, &str); 14] = [
     ("objective", "Compare three backup tools and recommend one"),
     ("title", "Backup tools"),
@@ -21,7 +21,7 @@ const WORDS: [(&str, &str); 14] = [
     ("model", "rehearsal/default"),
 ];
 
-pub fn body(schema: &Schema) -> Value {
+pub(super) fn body(schema: &Schema) -> Value {
     value("", schema)
 }
 
@@ -51,7 +51,7 @@ fn words(field: &str, schema: &Schema) -> Value {
     }
 }
 
-/// What must be there; where nothing must, the first thing that may.
+/// The required fields; where none is required, the first optional one.
 fn object(schema: &Schema) -> Value {
     let none = Map::new();
     let fields = schema["properties"].as_object().unwrap_or(&none);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_example_has_what_must_be_there() {
+    fn an_example_has_the_required_fields() {
         let answer = form([("question_id", id()), ("text", text())], [("other", text())]);
         let schema = form([("answers", list(answer)), ("limit", whole(3, 9))], [("more", nullable(text()))]);
         let (id, words) = ("01a1de11-0000-7000-8000-000000000009", "Prefer the one that verifies what it wrote");

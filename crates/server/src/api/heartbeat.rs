@@ -1,5 +1,5 @@
-//! The heartbeat of an open stream: it sends a sign of life now and then, and asks whether the credential and the run that
-//! the stream depends on are still there.
+//! The heartbeat of an open stream: it keeps the connection open, and notices when the credential or the sight of the run that
+//! the stream depends on has ended.
 
 use super::caller::Caller;
 use super::revocation::{RevocationSignal, RevocationWatch};
@@ -11,49 +11,49 @@ use std::time::Duration;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Proxies and browsers take silence for death.
+/// Proxies and browsers close connections that are silent for longer.
 const PERIOD: Duration = Duration::from_secs(10);
-/// Streams beat in company: a thousand woken one by one cost far more than by the hundred.
-const COMPANY: Duration = Duration::from_millis(250);
+/// Heartbeats are rounded to this, so that streams wake together: a thousand timers one by one cost far more.
+const TICK: Duration = Duration::from_millis(250);
 
-pub struct Heartbeat {
+pub(super) struct Heartbeat {
     timer: Pin<Box<Sleep>>,
     due: Instant,
     revoked: RevocationSignal,
-    rung: Pin<Box<OwnedNotified>>,
-    /// How often it had rung when it was last heeded.
-    heeded: u64,
-    /// Whom timer and alarm wake, once they were asked.
-    wakes: Option<Waker>,
-    /// What the reader came in with; nothing over the owner's own socket.
+    notified: Pin<Box<OwnedNotified>>,
+    /// The signal's count when this stream last looked.
+    seen: u64,
+    /// The task that timer and signal wake, once both were polled.
+    waker: Option<Waker>,
+    /// The reader's credential; none over the Unix socket.
     credential: Option<RevocationWatch>,
 }
 
-pub enum HeartbeatEvent {
-    /// Look around.
-    Quiet,
-    /// Let yourself be heard.
-    Loud,
-    /// The credential is not valid any more.
+pub(super) enum HeartbeatEvent {
+    /// Something was revoked: check whether the run can still be seen. Nothing is sent.
+    Recheck,
+    /// Send a heartbeat.
+    Send,
+    /// The credential is no longer valid.
     Revoked,
 }
 
 impl Heartbeat {
-    pub fn of(revoked: &RevocationSignal, caller: &Caller) -> Heartbeat {
-        let (rung, due) = (Box::pin(revoked.next()), next());
+    pub(super) fn of(revoked: &RevocationSignal, caller: &Caller) -> Heartbeat {
+        let (notified, due) = (Box::pin(revoked.next()), next());
         Heartbeat {
             timer: Box::pin(sleep_until(due)),
             due,
-            rung,
-            heeded: revoked.times(),
+            notified,
+            seen: revoked.count(),
             revoked: revoked.clone(),
-            wakes: None,
+            waker: None,
             credential: caller.validity(),
         }
     }
 
-    /// Dropping the future loses nothing.
-    pub async fn next(&mut self) -> HeartbeatEvent {
+    /// Cancel-safe.
+    pub(super) async fn next(&mut self) -> HeartbeatEvent {
         let beat = poll_fn(|context| self.beat(context)).await;
         match self.credential.as_ref().is_some_and(RevocationWatch::is_over) {
             true => HeartbeatEvent::Revoked,
@@ -61,32 +61,32 @@ impl Heartbeat {
         }
     }
 
-    /// A stream looks here for every event it sends. Timer and alarm lie elsewhere in memory: with a thousand readers that
-    /// is a cost, and for nothing while neither is due and both know whom to wake.
+    /// Polled for every event that is sent. Timer and signal lie elsewhere in memory, which is measurable with a thousand
+    /// readers, so neither is touched while none is due and both would wake this task.
     fn beat(&mut self, context: &mut Context<'_>) -> Poll<HeartbeatEvent> {
-        let knows = self.wakes.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
-        if knows && self.heeded == self.revoked.times() && Instant::now() < self.due {
+        let registered = self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+        if registered && self.seen == self.revoked.count() && Instant::now() < self.due {
             return Poll::Pending;
         }
-        self.wakes = None;
-        if self.rung.as_mut().poll(context).is_ready() {
-            self.rung.set(self.revoked.next());
-            self.heeded = self.revoked.times();
-            return Poll::Ready(HeartbeatEvent::Quiet);
+        self.waker = None;
+        if self.notified.as_mut().poll(context).is_ready() {
+            self.notified.set(self.revoked.next());
+            self.seen = self.revoked.count();
+            return Poll::Ready(HeartbeatEvent::Recheck);
         }
         if self.timer.as_mut().poll(context).is_ready() {
             self.due = next();
             self.timer.as_mut().reset(self.due);
-            return Poll::Ready(HeartbeatEvent::Loud);
+            return Poll::Ready(HeartbeatEvent::Send);
         }
-        self.wakes = Some(context.waker().clone());
+        self.waker = Some(context.waker().clone());
         Poll::Pending
     }
 }
 
-/// A period from now, or a little less.
+/// One period from now, rounded down to a tick.
 fn next() -> Instant {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let passed = BEGAN.elapsed() + PERIOD;
-    *BEGAN + COMPANY * (passed.as_millis() / COMPANY.as_millis()) as u32
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let elapsed = START.elapsed() + PERIOD;
+    *START + TICK * (elapsed.as_millis() / TICK.as_millis()) as u32
 }

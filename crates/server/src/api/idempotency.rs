@@ -1,8 +1,8 @@
-//! `Idempotency-Key`: a request sent twice is done once and answered twice. Names belong to the credential they are sent
-//! with. An answer that shows a secret is not kept: the second time, it is said that there was one.
+//! `Idempotency-Key`: a repeated request is carried out once and answered twice. Keys belong to the credential they are sent
+//! with. A response that shows a secret is not stored; the repeated request is told so.
 
 use super::AppState;
-use super::caller::whole;
+use super::caller::read_body;
 use super::problems::{MEDIA_TYPE, Problem};
 use super::schema::Schema;
 use axum::body::{Body, to_bytes};
@@ -14,16 +14,22 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use store::keys::{Begun, Credential, KeptAnswer};
 
-pub const HEADER: &str = "idempotency-key";
+pub(super) const HEADER: &str = "idempotency-key";
 const MAX_NAME: usize = 255;
 
-/// What such a name may be.
-pub fn schema() -> Schema {
+/// Schema of the header.
+pub(super) fn schema() -> Schema {
     json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[!-~]+$"})
 }
 
-pub async fn answer(app: &AppState, by: Credential, gives_secret: bool, request: Request, next: Next) -> Response {
-    match attempt(app, by, gives_secret, request, next).await {
+pub(super) async fn run_once(
+    app: &AppState,
+    by: Credential,
+    returns_secret: bool,
+    request: Request,
+    next: Next,
+) -> Response {
+    match attempt(app, by, returns_secret, request, next).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }
@@ -32,13 +38,13 @@ pub async fn answer(app: &AppState, by: Credential, gives_secret: bool, request:
 async fn attempt(
     app: &AppState,
     by: Credential,
-    gives_secret: bool,
+    returns_secret: bool,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
     let name = name(&request)?;
     let (parts, body) = request.into_parts();
-    let body = whole(body).await?;
+    let body = read_body(body).await?;
     let mut hasher = Sha256::new();
     for part in [parts.uri.path().as_bytes(), b"\0", parts.uri.query().unwrap_or_default().as_bytes(), b"\0", &body] {
         hasher.update(part);
@@ -46,20 +52,20 @@ async fn attempt(
     match app.store.begin(by, &name, hasher.finalize().into(), app.clock.now()).await? {
         Begun::First => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-            kept(app, by, &name, gives_secret, response).await
+            store_response(app, by, &name, returns_secret, response).await
         }
-        Begun::Done(answer) => replayed(answer),
+        Begun::Done(answer) => Ok(replay(answer)),
         Begun::Pending => Err(Problem {
             retry_after: Some(1),
             ..Problem::new(
                 StatusCode::CONFLICT,
                 "request_in_progress",
-                "a request with this Idempotency-Key is being worked on",
+                "a request with this Idempotency-Key is still being carried out; try again in a moment",
             )
         }),
         Begun::Another => Err(Problem::invalid(
             "idempotency_key_reused",
-            "this Idempotency-Key belongs to a request with another path or body; nothing was changed",
+            "this Idempotency-Key was used for a request with another path or body; nothing was changed. Choose a new key",
         )),
     }
 }
@@ -70,52 +76,57 @@ fn name(request: &Request) -> Result<String, Problem> {
         true => Ok(text.to_owned()),
         false => Err(Problem::invalid(
             "bad_idempotency_key",
-            format!("an Idempotency-Key has 1 to {MAX_NAME} printable ASCII characters"),
+            format!("an Idempotency-Key has 1 to {MAX_NAME} printable ASCII characters; nothing was changed"),
         )),
     }
 }
 
-/// What failed for reasons of ours, or only for now, may be tried again under the same name.
-async fn kept(
+/// Stores the response for repetitions. A failure of the server, or a temporary one, is not stored: it may be tried again under
+/// the same key.
+async fn store_response(
     app: &AppState,
     by: Credential,
     name: &str,
-    gives_secret: bool,
+    returns_secret: bool,
     response: Response,
 ) -> Result<Response, Problem> {
     let status = response.status();
     let temporary = status.is_server_error() || matches!(status.as_u16(), 401 | 403 | 408 | 429);
     let (parts, body) = response.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.map_err(|error| {
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "unexpected", format!("the answer broke off: {error}"))
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "unexpected",
+            format!("the request was carried out, but its response could not be read: {error}"),
+        )
     })?;
     let content_type =
         parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let as_given = |body| KeptAnswer { status: status.as_u16(), content_type: content_type.to_owned(), body };
-    let answer = match (temporary, gives_secret && status.is_success()) {
+    let copy = |body| KeptAnswer { status: status.as_u16(), content_type: content_type.to_owned(), body };
+    let answer = match (temporary, returns_secret && status.is_success()) {
         (true, _) => None,
-        (false, true) => Some(in_place_of_a_secret()),
-        (false, false) => String::from_utf8(bytes.to_vec()).ok().map(as_given),
+        (false, true) => Some(secret_not_kept()),
+        (false, false) => String::from_utf8(bytes.to_vec()).ok().map(copy),
     };
     app.store.finish(by, name, answer).await?;
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
-fn in_place_of_a_secret() -> KeptAnswer {
+fn secret_not_kept() -> KeptAnswer {
     let problem = Problem::new(
         StatusCode::CONFLICT,
         "secret_not_kept",
-        "this request was done already. Its answer showed a secret, which is shown once and was not kept; if you do not have it, end what was made and make another with a new Idempotency-Key",
+        "this request was carried out before. Its response showed a secret, which is shown once and was not kept; if you do not have it, revoke or remove what was made and make another with a new Idempotency-Key",
     );
     KeptAnswer { status: problem.status.as_u16(), content_type: MEDIA_TYPE.into(), body: problem.json().to_string() }
 }
 
-fn replayed(answer: KeptAnswer) -> Result<Response, Problem> {
+fn replay(answer: KeptAnswer) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = (status, answer.body).into_response();
     if let Ok(content_type) = HeaderValue::from_str(&answer.content_type) {
         response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     }
     response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
-    Ok(response)
+    response
 }

@@ -1,39 +1,32 @@
 //! The route that lists the open questions of all of the caller's runs.
 
-use super::caller::Caller;
-use super::query::{BoolParameter, QueryString};
+use super::caller::{Caller, Context};
+use super::query::{BoolParameter, QueryString, page_limit};
 use super::route::Access::Read;
 use super::route::Route;
-use super::schema::{id, nullable, page, text, whole};
+use super::schema::{id, nullable, text};
 use super::{ApiResult, AppState, Page, records};
 use axum::Json;
-use axum::extract::State;
 use engine::batch::RunRow;
 use engine::ids::{NodeId, RunId};
 use runtime::ports::{Library, RunFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 
-const PAGE: usize = 50;
-const MAX_PAGE: usize = 200;
-
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let from = record! {
         run_id: id(), kind: text(), objective: text(), status: text(), node_title: nullable(text()),
     };
     let asking = serde_json::json!({"allOf": [records::question(), from]});
     let route = Route::get("/api/questions", Read, "Questions of all runs, newest run first", questions)
-        .asks("open", BoolParameter::schema())
-        .asks("cursor", id())
-        .asks("limit", whole(1, MAX_PAGE as i64))
-        .gives(200, page(asking));
+        .query("open", BoolParameter::schema())
+        .returns_page(id(), asking);
     vec![route]
 }
 
-/// A question with where it comes from.
+/// A question with the run and node that asked it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct InboxQuestion {
+pub(super) struct InboxQuestion {
     pub run_id: RunId,
     pub kind: String,
     pub objective: String,
@@ -46,21 +39,20 @@ pub struct InboxQuestion {
 
 #[derive(Deserialize)]
 struct InboxQuery {
-    /// Only those that can still be answered.
+    /// Only unanswered ones.
     #[serde(default)]
     open: BoolParameter,
-    /// The last run of the page before.
+    /// The last run of the previous page.
     cursor: Option<RunId>,
     limit: Option<usize>,
 }
 
-/// Runs are taken newest first, `limit` at a time; one page holds all questions of its runs.
+/// Pages are made of runs, newest first: `limit` counts runs, and a page holds all of their questions.
 async fn questions(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<InboxQuery>,
 ) -> ApiResult<Json<Page<InboxQuestion>>> {
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let limit = page_limit(query.limit, 50);
     let open = query.open.is_on();
     let filter = RunFilter { asking: open, before: query.cursor, limit, ..RunFilter::default() };
     let runs = app.store.runs(&caller.scope(), filter).await?;
@@ -69,14 +61,14 @@ async fn questions(
     for run in &runs {
         for question in run.questions.as_array().into_iter().flatten() {
             if !open || question["answer"].is_null() {
-                items.push(asking(&app, &caller, run, question).await?);
+                items.push(inbox_question(&app, &caller, run, question).await?);
             }
         }
     }
     Ok(Json(Page { items, next_cursor }))
 }
 
-async fn asking(app: &AppState, caller: &Caller, run: &RunRow, question: &Value) -> ApiResult<InboxQuestion> {
+async fn inbox_question(app: &AppState, caller: &Caller, run: &RunRow, question: &Value) -> ApiResult<InboxQuestion> {
     let node: Option<NodeId> = question["node_id"].as_str().and_then(|id| id.parse().ok());
     let node = match node {
         Some(node) => app.store.node(&caller.scope(), run.id, node).await?,

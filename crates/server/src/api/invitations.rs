@@ -1,25 +1,36 @@
 //! Invitations to projects, for the person who is invited.
 
-use super::caller::{Caller, Id};
+use super::caller::{Caller, Context, Id};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{Schema, id, page, text, time};
 use super::{ApiResult, AppState, Page, records};
 use axum::Json;
-use axum::extract::State;
 use engine::ids::InvitationId;
-use std::sync::Arc;
 use store::members::Invitation;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/invitations", Read, "The projects you are invited to", list)
-            .gives(200, page(schema()))
+            .returns(200, page(schema()))
             .personal(),
-        Route::post("/api/invitations/{id}/accept", Run, "Become a member", accept).gives(200, schema()).personal(),
-        Route::post("/api/invitations/{id}/decline", Run, "Do not become one", decline).gives(200, schema()).personal(),
+        reply("/api/invitations/{id}/accept", "Become a member", Reply::Accept),
+        reply("/api/invitations/{id}/decline", "Do not become one", Reply::Decline),
     ]
+}
+
+#[derive(Clone, Copy)]
+enum Reply {
+    Accept,
+    Decline,
+}
+
+fn reply(path: &'static str, summary: &'static str, reply: Reply) -> Route {
+    let handler = move |Context(app, caller): Context, Id(id): Id<InvitationId>| async move {
+        settle(&app, &caller, id, reply).await
+    };
+    Route::post(path, Run, summary, handler).returns(200, schema()).personal()
 }
 
 fn schema() -> Schema {
@@ -29,43 +40,25 @@ fn schema() -> Schema {
     }
 }
 
-async fn list(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Page<Invitation>>> {
+async fn list(Context(app, caller): Context) -> ApiResult<Json<Page<Invitation>>> {
     let items = app.store.invitations(caller.id(), app.clock.now()).await?;
     Ok(Json(Page { items, next_cursor: None }))
 }
 
-async fn open(app: &AppState, caller: &Caller, id: InvitationId) -> ApiResult<Invitation> {
-    let mine = app.store.invitations(caller.id(), app.clock.now()).await?;
-    mine.into_iter().find(|invitation| invitation.id == id).ok_or_else(gone)
-}
-
-/// The same for one that never was, is another's, or is settled.
-fn gone() -> Problem {
+/// The same for an invitation that never was, is somebody else's, or is settled.
+fn not_open() -> Problem {
     Problem::not_found("invitation")
 }
 
-async fn accept(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<InvitationId>,
-) -> ApiResult<Json<Invitation>> {
+/// An invitation that expired or was settled between the two reads is answered like one that never was.
+async fn settle(app: &AppState, caller: &Caller, id: InvitationId, reply: Reply) -> ApiResult<Json<Invitation>> {
     app.commands()?;
-    let invitation = open(&app, &caller, id).await?;
-    match app.store.accept(caller.id(), id, app.clock.now()).await? {
-        true => Ok(Json(invitation)),
-        false => Err(gone()),
-    }
-}
-
-async fn decline(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<InvitationId>,
-) -> ApiResult<Json<Invitation>> {
-    app.commands()?;
-    let invitation = open(&app, &caller, id).await?;
-    match app.store.decline(caller.id(), id, app.clock.now()).await? {
-        true => Ok(Json(invitation)),
-        false => Err(gone()),
-    }
+    let (actor, now) = (caller.id(), app.clock.now());
+    let open = app.store.invitations(actor, now).await?;
+    let invitation = open.into_iter().find(|invitation| invitation.id == id).ok_or_else(not_open)?;
+    let settled = match reply {
+        Reply::Accept => app.store.accept(actor, id, now).await?,
+        Reply::Decline => app.store.decline(actor, id, now).await?,
+    };
+    settled.then_some(Json(invitation)).ok_or_else(not_open)
 }

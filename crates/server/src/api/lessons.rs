@@ -2,35 +2,30 @@
 //! dismisses it, or the success of its run promotes it.
 
 use super::agents::owned;
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Context, Id, JsonBody};
 use super::problems::Problem;
-use super::query::QueryString;
+use super::query::{QueryString, page_limit};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::runs::known;
-use super::schema::{Schema, count, form, id, nullable, one_of, page, record, text, time, whole};
+use super::runs::by_name;
+use super::schema::{Schema, count, form, id, nullable, one_of, text, time};
 use super::version::write;
-use super::{ApiResult, AppState, Page};
+use super::{ApiResult, Page, records};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
 use engine::task::SCRATCHPAD_CHARACTERS;
-use engine::workspace::{Change, Mutation};
+use engine::workspace::Mutation;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use store::Lesson;
 
-const MAX_PAGE: usize = 200;
-
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/agents/{handle}/lessons", Read, "What it learned in runs, newest first", list)
-            .asks("status", one_of(LessonStatus::ALL.map(LessonStatus::name)))
-            .asks("cursor", id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(schema()))
+            .query("status", one_of(LessonStatus::ALL.map(LessonStatus::name)))
+            .returns_page(id(), schema())
             .personal(),
         Route::post(
             "/api/agents/{handle}/lessons/{lesson}",
@@ -38,19 +33,18 @@ pub fn routes() -> Vec<Route> {
             "Promote a pending lesson to the scratchpad, or dismiss it",
             settle,
         )
-        .takes(form([("action", one_of(["promote", "dismiss"]))], []))
-        .gives(200, schema())
-        .refuses([409])
+        .body(form([("action", one_of(["promote", "dismiss"]))], []))
+        .returns(200, schema())
+        .errors([409])
         .personal(),
     ]
 }
 
 fn schema() -> Schema {
-    let settler = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
     record! { "Lesson":
         id: id(), agent_id: id(), text: text(), status: one_of(LessonStatus::ALL.map(LessonStatus::name)),
         run_id: nullable(id()), seq: nullable(count()), iteration: nullable(count()), branch_id: nullable(text()),
-        node_id: nullable(id()), at: time(), settled_by: nullable(settler), settled_at: nullable(time()),
+        node_id: nullable(id()), at: time(), settled_by: nullable(records::author()), settled_at: nullable(time()),
         version: nullable(count()),
     }
 }
@@ -63,21 +57,21 @@ struct LessonsQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     QueryString(query): QueryString<LessonsQuery>,
 ) -> ApiResult<Json<Page<Lesson>>> {
     let agent = owned(&app, &caller, &name).await?;
-    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-    let status = query.status.map(|word| known("status", &word, &LessonStatus::ALL, LessonStatus::name)).transpose()?;
+    let limit = page_limit(query.limit, 50);
+    let status =
+        query.status.map(|word| by_name("status", &word, &LessonStatus::ALL, LessonStatus::name)).transpose()?;
     let found = app.store.lessons(agent.id, status, query.cursor, limit + 1).await?;
     Ok(Json(Page::cut(found, limit, |lesson: &Lesson| lesson.id.to_string())))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LessonAction {
+pub(crate) enum LessonAction {
     Promote,
     Dismiss,
 }
@@ -94,14 +88,13 @@ impl LessonAction {
 /// The body of `POST /api/agents/{handle}/lessons/{lesson}`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LessonDecision {
+pub(crate) struct LessonDecision {
     pub action: LessonAction,
 }
 
-/// Asking for what was done already is answered with how it is; what was decided otherwise stays.
+/// Repeating a decision returns the lesson as it is; a different decision is a conflict.
 async fn settle(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Path((name, lesson)): Path<(String, String)>,
     JsonBody(LessonDecision { action }): JsonBody<LessonDecision>,
 ) -> ApiResult<Json<Lesson>> {
@@ -113,12 +106,12 @@ async fn settle(
             LessonAction::Promote => Mutation::PromoteLessons { agent: agent.id, lessons: vec![lesson] },
             LessonAction::Dismiss => Mutation::DismissLesson { id: lesson },
         };
-        write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+        write(&app, &caller, vec![mutation]).await?;
     }
     let now = found().await?;
     match now.status {
         status if status == action.leads_to() => Ok(Json(now)),
-        LessonStatus::Pending => Err(full()),
+        LessonStatus::Pending => Err(scratchpad_full()),
         status => Err(Problem::new(
             StatusCode::CONFLICT,
             "lesson_settled",
@@ -127,11 +120,11 @@ async fn settle(
     }
 }
 
-fn full() -> Problem {
+fn scratchpad_full() -> Problem {
     Problem::invalid(
         "scratchpad_full",
         format!(
-            "the scratchpad holds {SCRATCHPAD_CHARACTERS} characters, and the lesson does not fit into what is left; it stays pending"
+            "the lesson does not fit into the scratchpad, which holds {SCRATCHPAD_CHARACTERS} characters; it stays pending. Shorten the scratchpad first"
         ),
     )
 }

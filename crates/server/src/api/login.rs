@@ -1,68 +1,66 @@
-//! Login of browsers: a token or a one-time code becomes a session, which is a cookie that no script can read.
+//! Login of browsers: a token or a one-time code becomes a session, a cookie that scripts cannot read.
 
 mod confirm_page;
 mod link;
 
 use super::auth::{self, recognize_as};
-use super::caller::{Caller, JsonBody};
+use super::caller::{Caller, Context, JsonBody};
 use super::origin::PublicUrl;
 use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
 use super::route::Route;
 use super::schema::{form, list, nullable, one_of, record, secret, text, time};
-use super::secret::Secret;
-use super::tokens::{NewCredential, grant, keep, scope, scopes};
+use super::tokens::{NewCredential, create_credential, grant, scope, scopes};
 use super::{ApiResult, AppState, records};
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::ids::ActorId;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use store::keys::{Grant, Key, KeyKind};
+use store::keys::{Grant, KeyKind};
 
 const SESSION_MS: i64 = 30 * 24 * 3_600_000;
 const CODE_MS: i64 = 24 * 3_600_000;
 
-pub fn routes() -> Vec<Route> {
-    let session = record! { "Session":
+pub(super) fn routes() -> Vec<Route> {
+    let session_schema = record! { "Session":
         actor: records::actor(), scopes: list(one_of(Grant::ALL.iter().map(|grant| grant.name()))),
         expires_at: nullable(time()),
     };
     let code = [("code", secret()), ("url", nullable(text())), ("scopes", list(scope())), ("expires_at", time())];
     vec![
         Route::get("/login", Public, "The way in for the link with a one-time code", link::follow)
-            .asks("code", text())
-            .asks("problem", one_of(link::LinkProblem::ALL.map(link::LinkProblem::name)))
-            .gives_text(200, "text/html")
-            .gives_nothing(303),
+            .query("code", text())
+            .query("problem", one_of(link::LinkProblem::ALL.map(link::LinkProblem::name)))
+            .returns_text(200, "text/html")
+            .returns_empty(303),
         Route::post("/login", Public, "Open a browser session with a token or a one-time code", log_in)
-            .takes(form([], [("token", text()), ("code", text())]))
-            .gives(200, session.clone())
-            .refuses([401]),
+            .body(form([], [("token", text()), ("code", text())]))
+            .returns(200, session_schema.clone())
+            .errors([401]),
         Route::post(
             "/login/confirm",
             Public,
             "Log in with a link's code instead of whoever is logged in",
             link::confirm,
         )
-        .asks("code", text())
-        .gives_nothing(303),
-        Route::post("/logout", Read, "End the session this request came with", log_out).gives_nothing(204),
-        Route::get("/api/session", Read, "Who you are here, and what you may do", whoever).gives(200, session),
+        .query("code", text())
+        .returns_empty(303),
+        Route::post("/logout", Read, "End the session this request came with", log_out).returns_empty(204),
+        Route::get("/api/session", Read, "Who you are here, and what you may do", session).returns(200, session_schema),
         Route::post("/api/login-codes", Admin, "A one-time code that opens a browser session as you", make_code)
-            .takes(form([], [("scope", scope())]))
-            .gives(201, record(code, [])),
+            .body(form([], [("scope", scope())]))
+            .returns(201, record(code, [])),
     ]
 }
 
 /// A one-time code, and the link people click.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct CodeView {
+pub(crate) struct CodeView {
     pub code: String,
     pub url: Option<String>,
     #[serde(default)]
@@ -73,8 +71,8 @@ pub struct CodeView {
 /// The body of `POST /api/login-codes`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct NewCode {
-    /// `run` when absent: enough for the page. People and tokens are made with `admin`.
+pub(crate) struct NewCode {
+    /// `run` when absent, which is enough for the page. `admin` manages people and tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
@@ -87,17 +85,16 @@ struct SessionView {
 }
 
 async fn make_code(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    JsonBody(new): JsonBody<NewCode>,
+    Context(app, caller): Context,
+    JsonBody(code): JsonBody<NewCode>,
 ) -> ApiResult<(StatusCode, Json<CodeView>)> {
     app.commands()?;
-    let grant = new.scope.as_deref().map_or(Ok(Grant::Run), grant)?;
+    let grant = code.scope.as_deref().map_or(Ok(Grant::Run), grant)?;
     let expires_at = app.clock.now().plus_ms(CODE_MS);
     let name = "one-time login".to_owned();
     let end = Some(expires_at);
-    let terms = NewCredential { kind: KeyKind::Code, parent: None, name, grant, projects: Vec::new(), expires_at: end };
-    let (secret, _) = keep(&app, caller.id(), terms).await?;
+    let new = NewCredential { kind: KeyKind::Code, parent: None, name, grant, projects: Vec::new(), expires_at: end };
+    let (secret, _) = create_credential(&app, caller.id(), new).await?;
     let code = secret.reveal().to_owned();
     let url = app.origin.url().map(|url| format!("{url}/login?code={code}"));
     let scopes = scopes(grant).into_iter().map(str::to_owned).collect();
@@ -119,24 +116,24 @@ async fn log_in(State(app): State<Arc<AppState>>, peer: Peer, JsonBody(login): J
     let (shown, kinds) = match (login.token, login.code) {
         (Some(token), None) => (token, &[KeyKind::Token, KeyKind::Code][..]),
         (None, Some(code)) => (code, &[KeyKind::Code][..]),
-        _ => return Err(Problem::invalid("bad_login", "give either a token or a code")),
+        _ => return Err(Problem::invalid("bad_login", "send either a token or a code; nobody was logged in")),
     };
     app.commands()?;
     let opened = match recognize_as(&app, shown.trim(), kinds).await {
         Ok(caller) => open(&app, &caller).await,
         Err(problem) => Err(problem),
     };
-    let (cookie, session) = opened.map_err(|problem| guessed(&app, &peer, not_accepted(problem)))?;
+    let (cookie, session) = opened.map_err(|problem| failed_login(&app, &peer, login_problem(problem)))?;
     Ok(([(header::SET_COOKIE, cookie)], Json(session)).into_response())
 }
 
-/// Who guesses has to wait longer and longer.
-fn guessed(app: &AppState, peer: &Peer, problem: Problem) -> Problem {
+/// Failed logins are rate-limited by network.
+fn failed_login(app: &AppState, peer: &Peer, problem: Problem) -> Problem {
     let peer = peer.as_ref().map(|axum::Extension(ConnectInfo(address))| address.ip());
     app.origin.refused(&app.origin.logins, peer, problem)
 }
 
-/// A new session for whoever holds this token, or this code for the first time.
+/// Opens a session for a token, or for a code that was not used before.
 async fn open(app: &AppState, caller: &Caller) -> ApiResult<(String, SessionView)> {
     let Some(key) = caller.key() else { return Err(auth::unauthorized()) };
     let now = app.clock.now();
@@ -148,19 +145,7 @@ async fn open(app: &AppState, caller: &Caller) -> ApiResult<(String, SessionView
         KeyKind::Token => (Some(key.id), key.expires_at.map_or(own_end, |end| end.min(own_end))),
         _ => (None, own_end),
     };
-    let (secret, session) = session_of(app, caller.id(), parent, key, end).await?;
-    let cookie = cookie(app, secret.reveal(), (end.since(now) / 1000).max(1));
-    Ok((cookie, SessionView { actor: caller.record.clone(), scopes: scopes(session.grant), expires_at: Some(end) }))
-}
-
-async fn session_of(
-    app: &AppState,
-    actor: ActorId,
-    parent: Option<engine::ids::KeyId>,
-    key: &Key,
-    end: Timestamp,
-) -> ApiResult<(Secret, Key)> {
-    let terms = NewCredential {
+    let new = NewCredential {
         kind: KeyKind::Session,
         parent,
         name: format!("browser session ({})", key.name),
@@ -168,29 +153,31 @@ async fn session_of(
         projects: key.projects.clone(),
         expires_at: Some(end),
     };
-    keep(app, actor, terms).await
+    let (secret, session) = create_credential(app, caller.id(), new).await?;
+    let cookie = cookie(app, secret.reveal(), (end.since(now) / 1000).max(1));
+    Ok((cookie, SessionView { actor: caller.record.clone(), scopes: scopes(session.grant), expires_at: Some(end) }))
 }
 
-fn not_accepted(problem: Problem) -> Problem {
+fn login_problem(problem: Problem) -> Problem {
     match problem.status {
         StatusCode::UNAUTHORIZED => Problem::new(
             StatusCode::UNAUTHORIZED,
             "login_failed",
-            "this token or code is not valid, or the code was used before; `pleach token link` prints a new link",
+            "this token or code is not valid, or the code was used before; nobody was logged in. `pleach token link` prints a new link",
         ),
         _ => problem,
     }
 }
 
-/// Set and cleared with the same attributes.
+/// The same attributes set and clear the cookie.
 fn cookie(app: &AppState, value: &str, seconds: i64) -> String {
     let secure = if app.origin.public.as_ref().is_some_and(PublicUrl::is_secure) { "; Secure" } else { "" };
     let name = app.origin.cookie();
     format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
 }
 
-/// A token outlives its use in a browser; only sessions end here.
-async fn log_out(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Response> {
+/// Ends the session; the token it was opened with stays valid.
+async fn log_out(Context(app, caller): Context) -> ApiResult<Response> {
     end(&app, &caller).await?;
     let cleared = cookie(&app, "", 0);
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cleared)]).into_response())
@@ -203,7 +190,7 @@ async fn end(app: &AppState, caller: &Caller) -> ApiResult<()> {
     Ok(())
 }
 
-async fn whoever(caller: Caller) -> Json<SessionView> {
+async fn session(caller: Caller) -> Json<SessionView> {
     let grant = caller.key().map_or(Grant::Admin, |key| key.grant);
     let expires_at = caller.key().and_then(|key| key.expires_at);
     Json(SessionView { actor: caller.record, scopes: scopes(grant), expires_at })

@@ -2,7 +2,7 @@
 //! so that scopes, ownership and rate limits are checked in one place.
 
 use super::auth::RequestSource;
-use super::caller::whole;
+use super::caller::read_body;
 use super::problems::Problem;
 use super::route::Access::Read;
 use super::route::Route;
@@ -17,36 +17,36 @@ use axum::response::Response;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Of what the library says.
-const MOST_SAID: usize = 500;
+/// Characters of the library's message that are repeated.
+const MAX_MESSAGE: usize = 500;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::post("/mcp", Read, "MCP over streamable HTTP, without sessions (2026-07-28 and 2025-11-25)", speak)
-            .takes(open())
-            .gives(200, open())
-            .gives_nothing(202)
-            .refuses([404, 405, 406]),
+        Route::post("/mcp", Read, "MCP over streamable HTTP, without sessions (2026-07-28 and 2025-11-25)", handle)
+            .body(open())
+            .returns(200, open())
+            .returns_empty(202)
+            .errors([404, 405, 406]),
     ]
 }
 
-async fn speak(State(app): State<Arc<AppState>>, request: Request) -> ApiResult<Response> {
+async fn handle(State(app): State<Arc<AppState>>, request: Request) -> ApiResult<Response> {
     let source = request.extensions().get::<RequestSource>().copied().unwrap_or(RequestSource::Open);
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().copied();
     let client = ApiClient::on_behalf(router(app, source), request.headers(), peer);
     let response = mcp::server::answer(Arc::new(RunTools::new(client, false)), request).await;
-    explained(response.map(Body::new)).await
+    as_problem(response.map(Body::new)).await
 }
 
-/// The library refuses what it cannot read in plain text. That becomes a problem like every other.
-async fn explained(response: Response) -> ApiResult<Response> {
+/// The library answers malformed requests in plain text; that becomes a problem like every other.
+async fn as_problem(response: Response) -> ApiResult<Response> {
     let status = response.status();
-    let said = response.headers().get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok()).unwrap_or_default();
-    if status.is_success() || said.starts_with("application/json") || said.starts_with("text/event-stream") {
+    let media = response.headers().get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+    if status.is_success() || media.starts_with("application/json") || media.starts_with("text/event-stream") {
         return Ok(response);
     }
-    let text = whole(response.into_body()).await?;
-    let text = String::from_utf8_lossy(&text).trim().chars().take(MOST_SAID).collect::<String>();
-    let detail = format!("this is no MCP request that can be answered here: {text}; nothing was changed");
+    let text = read_body(response.into_body()).await?;
+    let text = String::from_utf8_lossy(&text).trim().chars().take(MAX_MESSAGE).collect::<String>();
+    let detail = format!("this MCP request cannot be answered: {text}; nothing was changed");
     Err(Problem { status, slug: "mcp_refused".into(), detail, retry_after: None, member: None })
 }

@@ -1,14 +1,14 @@
-//! Who belongs to a project. People are invited by its owners and become members when they accept; a subagent is brought by
-//! the person it belongs to. What a role allows is decided elsewhere (`access`).
+//! Routes for the members of a project. Its owners invite people, who become members when they accept; a subagent is added by
+//! the person who owns it. What a role allows is decided in `access`.
 
-use super::auth::{RequestSource, slow};
-use super::caller::{Caller, Id, JsonBody};
+use super::auth::{RequestSource, limit_rate};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{form, list as list_of, text};
 use super::{ApiResult, AppState, access, records, runs};
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use engine::actor::ActorKind;
@@ -18,16 +18,15 @@ use engine::workspace::Project;
 use runtime::agents::AgentRecord;
 use runtime::ports::Library;
 use serde::Deserialize;
-use std::sync::Arc;
 use store::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/projects/{id}/members", Read, "Who belongs to it, and who is invited", list)
-            .gives(200, list_of(records::member())),
+            .returns(200, list_of(records::member())),
         Route::post("/api/projects/{id}/members", Run, "Invite a person, change a role, or bring your subagent", add)
-            .takes(form([("actor", text())], [("role", records::member_role())]))
-            .gives(200, records::member())
+            .body(form([("actor", text())], [("role", records::member_role())]))
+            .returns(200, records::member())
             .personal(),
         Route::delete(
             "/api/projects/{id}/members/{actor}",
@@ -35,12 +34,12 @@ pub fn routes() -> Vec<Route> {
             "Remove a member, leave, or withdraw an invitation",
             remove,
         )
-        .gives(200, records::member())
+        .returns(200, records::member())
         .personal(),
     ]
 }
 
-async fn list(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> ApiResult<Json<Vec<Member>>> {
+async fn list(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Json<Vec<Member>>> {
     access::read_project(&app, &caller, id).await?;
     Ok(Json(app.store.members(id, app.clock.now()).await?))
 }
@@ -50,14 +49,13 @@ async fn list(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Proje
 struct NewMember {
     /// A handle or an id.
     actor: String,
-    /// Unsaid, whoever is there keeps theirs, and whoever is new is a viewer.
+    /// When absent, a member keeps their role and a new one becomes a viewer.
     role: Option<Role>,
 }
 
 async fn add(
-    State(app): State<Arc<AppState>>,
+    Context(app, caller): Context,
     Extension(source): Extension<RequestSource>,
-    caller: Caller,
     Id(id): Id<ProjectId>,
     JsonBody(new): JsonBody<NewMember>,
 ) -> ApiResult<Json<Member>> {
@@ -71,27 +69,27 @@ async fn add(
             StatusCode::CONFLICT,
             "project_crowded",
             format!(
-                "{MOST_MEMBERS} people and subagents belong to this project or are invited, which is the most; nobody was invited"
+                "this project has {MOST_MEMBERS} members and invitations, which is the most; nobody was invited. Remove somebody first"
             ),
         ));
     }
-    let asked = new.role.or(known.as_ref().map(|member| member.role)).unwrap_or(Role::Viewer);
+    let role = new.role.or(known.as_ref().map(|member| member.role)).unwrap_or(Role::Viewer);
     let own = app.store.agent(&new.actor).await?.filter(|agent| agent.owner == caller.id());
     if let Some(agent) = own {
-        return bring(&app, &caller, id, agent, asked).await;
+        return add_own_agent(&app, &caller, id, agent, role).await;
     }
     access::own_project(&app, &caller, id).await?;
     match known {
-        Some(member) if !member.invited => change_role(&app, &caller, id, member, asked).await,
-        Some(invited) => invite(&app, &caller, project, invited.actor.id, asked).await,
+        Some(member) if !member.invited => change_role(&app, &caller, id, member, role).await,
+        Some(invited) => invite(&app, &caller, project, invited.actor.id, role).await,
         None => {
-            // Somebody who is not in the project: whoever asks learns whether they exist, so nobody asks fast.
+            // The answer reveals whether a person exists, so it is rate-limited.
             if source == RequestSource::Open {
-                slow(&app.origin.handles, &caller.id().to_string())?;
+                limit_rate(&app.origin.handles, &caller.id().to_string())?;
             }
             let known = app.store.actor(&new.actor).await?.filter(|actor| actor.kind == ActorKind::Person);
             let person = known.ok_or_else(|| Problem::unknown("actor", &new.actor))?;
-            invite(&app, &caller, project, person.id, asked).await
+            invite(&app, &caller, project, person.id, role).await
         }
     }
 }
@@ -106,24 +104,24 @@ fn is_named(member: &Member, name: &str) -> bool {
     member.actor.handle == name || member.actor.id.to_string() == name
 }
 
-/// The same once more, after a change.
-async fn standing(app: &AppState, project: ProjectId, actor: ActorId) -> ApiResult<Json<Member>> {
+/// The member after a change.
+async fn reload(app: &AppState, project: ProjectId, actor: ActorId) -> ApiResult<Json<Member>> {
     let member = named(app, project, &actor.to_string()).await?;
     member.map(Json).ok_or_else(|| Problem::not_found("member"))
 }
 
-/// One's own subagent, at once, and never with more than one has oneself.
-async fn bring(
+/// Adds a subagent of the caller at once, with at most the caller's own role.
+async fn add_own_agent(
     app: &AppState,
     caller: &Caller,
     project: ProjectId,
     agent: AgentRecord,
-    asked: Role,
+    role: Role,
 ) -> ApiResult<Json<Member>> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
-    app.store.grant(project, agent.id, asked.min(own)).await?;
-    app.store.set_role(project, agent.id, asked.min(own)).await?;
-    standing(app, project, agent.id).await
+    app.store.grant(project, agent.id, role.min(own)).await?;
+    app.store.set_role(project, agent.id, role.min(own)).await?;
+    reload(app, project, agent.id).await
 }
 
 async fn invite(
@@ -144,7 +142,7 @@ async fn invite(
         now: app.clock.now(),
     };
     app.store.invite(new).await?;
-    standing(app, project.id, actor).await
+    reload(app, project.id, actor).await
 }
 
 async fn change_role(
@@ -156,25 +154,24 @@ async fn change_role(
 ) -> ApiResult<Json<Member>> {
     let actor = member.actor.id;
     if role < member.role {
-        unless_creator(app, caller, project, &member).await?;
+        check_not_creator(app, caller, project, &member).await?;
     }
     let role = match member.actor.kind {
         ActorKind::Person => role,
-        ActorKind::Subagent => role.min(owners_role(app, project, actor).await?),
+        ActorKind::Subagent => role.min(owner_role(app, project, actor).await?),
     };
-    settled(app.store.set_role(project, actor, role).await?, &member)?;
-    standing(app, project, actor).await
+    check_change(app.store.set_role(project, actor, role).await?, &member)?;
+    reload(app, project, actor).await
 }
 
-/// What the owner of a subagent is in the project.
-async fn owners_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiResult<Role> {
+/// The role of a subagent's owner in the project.
+async fn owner_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiResult<Role> {
     let agent = app.store.agent(&agent.to_string()).await?.ok_or_else(|| Problem::not_found("member"))?;
     Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
 }
 
 async fn remove(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Path((project, name)): Path<(String, String)>,
 ) -> ApiResult<Json<Member>> {
     app.commands()?;
@@ -184,36 +181,38 @@ async fn remove(
         return Err(Problem::new(
             StatusCode::NOT_FOUND,
             "member_not_found",
-            format!("{name} is neither a member of this project nor invited to it; nothing was changed"),
+            format!(
+                "{name} is neither a member of this project nor invited to it; nothing was changed. `pleach project members` lists who is"
+            ),
         ));
     };
     if !is_own(&app, &caller, &member).await? {
         access::own_project(&app, &caller, project).await?;
-        unless_creator(&app, &caller, project, &member).await?;
+        check_not_creator(&app, &caller, project, &member).await?;
     }
     let actor = member.actor.id;
     match member.invited {
         true => drop(app.store.withdraw(project, actor, app.clock.now()).await?),
-        false => settled(app.store.remove_member(project, actor).await?, &member)?,
+        false => check_change(app.store.remove_member(project, actor).await?, &member)?,
     }
     Ok(Json(member))
 }
 
-/// The caller, or a subagent of theirs: they may leave whatever their role is.
+/// The caller or one of their subagents, who may leave whatever the caller's role is.
 async fn is_own(app: &AppState, caller: &Caller, member: &Member) -> ApiResult<bool> {
     let agent = app.store.agent(&member.actor.id.to_string()).await?;
     Ok(member.actor.id == caller.id() || agent.is_some_and(|agent| agent.owner == caller.id()))
 }
 
-/// Nobody takes anything from whoever made the project but they themselves.
-async fn unless_creator(app: &AppState, caller: &Caller, project: ProjectId, member: &Member) -> ApiResult<()> {
+/// Only the creator of a project can remove or demote the creator.
+async fn check_not_creator(app: &AppState, caller: &Caller, project: ProjectId, member: &Member) -> ApiResult<()> {
     let is_creator = app.store.creator(project).await? == Some(member.actor.id);
     match is_creator && member.actor.id != caller.id() {
         true => Err(Problem::new(
             StatusCode::CONFLICT,
             "creator_stays",
             format!(
-                "{} made this project: only they themselves leave it or become less; nothing was changed",
+                "{} created this project, so only they can leave it or lower their role; nothing was changed",
                 member.actor.handle
             ),
         )),
@@ -221,7 +220,7 @@ async fn unless_creator(app: &AppState, caller: &Caller, project: ProjectId, mem
     }
 }
 
-fn settled(change: MemberChange, member: &Member) -> ApiResult<()> {
+fn check_change(change: MemberChange, member: &Member) -> ApiResult<()> {
     match change {
         MemberChange::Done => Ok(()),
         MemberChange::NotMember => Err(Problem::not_found("member")),

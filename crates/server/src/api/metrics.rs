@@ -1,4 +1,4 @@
-//! `/metrics` in the text format of Prometheus. Totals only: no run, person or text can be identified from it. Even so, only
+//! `/metrics` in the text format of Prometheus. It holds totals only, so no run, person or text can be identified; still, only
 //! this machine may read it without a token.
 
 use super::route::{Access, Route};
@@ -12,10 +12,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/metrics", Access::Local, "What the process counts, for Prometheus", metrics)
-            .gives_text(200, "text/plain"),
+            .returns_text(200, "text/plain"),
     ]
 }
 
@@ -24,11 +24,11 @@ const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
 /// Requests answered, by method and class of status.
 #[derive(Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     answered: [[AtomicU64; CLASSES.len()]; METHODS.len()],
 }
 
-pub async fn count(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
+pub(super) async fn count(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let method = METHODS.iter().position(|method| method == request.method());
     let response = next.run(request).await;
     let class = usize::from(response.status().as_u16() / 100).checked_sub(2);
@@ -51,17 +51,17 @@ async fn exposition(app: &AppState) -> Result<String, StoreError> {
     for (kind, status, count) in app.store.census().await? {
         out.sample("pleach_runs", &[("kind", kind.name()), ("status", status.name())], count as f64);
     }
-    let told = app.live.published();
+    let published = app.live.published();
     out.family("pleach_commits_total", "counter", "Commits that this process made.");
-    out.sample("pleach_commits_total", &[], told.commits as f64);
+    out.sample("pleach_commits_total", &[], published.commits as f64);
     out.family("pleach_events_total", "counter", "Events in them.");
-    out.sample("pleach_events_total", &[], told.events as f64);
+    out.sample("pleach_events_total", &[], published.events as f64);
     let (runs, listeners) = app.live.audience();
     out.family("pleach_streams", "gauge", "Readers of runs' logs that are connected now.");
     out.sample("pleach_streams", &[], listeners as f64);
     out.family("pleach_streamed_runs", "gauge", "Runs that somebody reads the log of.");
     out.sample("pleach_streamed_runs", &[], runs as f64);
-    out.family("pleach_webhook_deliveries", "gauge", "Deliveries in the database, by where they stand.");
+    out.family("pleach_webhook_deliveries", "gauge", "Deliveries in the database, by state.");
     for (state, count) in app.store.delivery_counts().await? {
         out.sample("pleach_webhook_deliveries", &[("state", &state)], count as f64);
     }
@@ -84,14 +84,14 @@ impl Exposition {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// Label values are words of this program: nothing in them needs escaping.
+    /// Label values are constants of this program, so none needs escaping.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
-    /// By the names every Prometheus dashboard knows; where the system does not tell, nothing is said.
+    /// The usual names of process metrics; those that the system does not offer are left out.
     fn process(&mut self) {
         if let Some((cpu, resident)) = used() {
             self.family("process_cpu_seconds_total", "counter", "Processor time used, in seconds.");
@@ -106,12 +106,12 @@ impl Exposition {
     }
 }
 
-/// Seconds of processor time, in ticks of which Linux has a hundred, and bytes in memory, in pages of 4 KiB.
+/// Processor seconds and resident bytes. Linux counts them in ticks of 10 ms and pages of 4 KiB.
 fn used() -> Option<(f64, f64)> {
     const TICKS: f64 = 100.0;
     const PAGE: f64 = 4096.0;
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program is between parentheses and may hold anything.
+    // The program name stands in parentheses and may contain anything, so fields are counted after the last one.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |at: usize| fields.get(at)?.parse::<f64>().ok();
     Some(((field(11)? + field(12)?) / TICKS, field(21)? * PAGE))

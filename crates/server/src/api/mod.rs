@@ -1,14 +1,14 @@
-//! The HTTP API of the process that holds the database. Handlers translate; what a run may do is decided
-//! by the engine, what an actor may see by the store.
+//! The HTTP API of the process that holds the database. Handlers translate between HTTP and the engine: what a run may do is
+//! decided by the engine, what an actor may see by the store.
 
-// First: the modules below use its macros.
+// First, because the modules below use its macros.
 #[macro_use]
 mod schema;
 
 mod access;
 mod actors;
 mod agents;
-pub mod auth;
+pub(crate) mod auth;
 mod brief;
 mod caller;
 mod commands;
@@ -28,16 +28,16 @@ mod multiplex;
 mod nodes;
 mod notifications;
 mod openapi;
-pub mod origin;
+pub(crate) mod origin;
 mod pages;
-pub mod problems;
+pub(crate) mod problems;
 mod process;
 mod projects;
 mod query;
 mod rate_limit;
 mod realtime;
 mod records;
-pub mod revocation;
+pub(crate) mod revocation;
 mod route;
 mod runs;
 mod secret;
@@ -51,18 +51,18 @@ mod version;
 mod webhooks;
 mod workspace;
 
-pub use agents::{AgentView, NewAgent};
-pub use brief::NewRun;
-pub use commands::{Continuation, Message, QuestionAnswer, Resolution, Response};
-pub use lessons::{LessonAction, LessonDecision};
-pub use login::{CodeView, NewCode};
-pub use metrics::Counters;
-pub use nodes::NodeView;
-pub use snapshot::Views;
-pub use tokens::{CreatedToken, NewToken, TokenView};
-pub use tools::{Tools, described};
-pub use webhooks::{NewWebhook, WebhookView, WebhookWithDeliveries};
-pub use workspace::Workspace;
+pub(crate) use agents::{AgentView, NewAgent};
+pub(crate) use brief::NewRun;
+pub(crate) use commands::{Answers, Continuation, Message, QuestionAnswer, Resolution};
+pub(crate) use lessons::{LessonAction, LessonDecision};
+pub(crate) use login::{CodeView, NewCode};
+pub(crate) use metrics::Counters;
+pub(crate) use nodes::NodeView;
+pub(crate) use snapshot::Views;
+pub(crate) use tokens::{CreatedToken, NewToken, TokenView};
+pub(crate) use tools::{Tools, described};
+pub(crate) use webhooks::{NewWebhook, WebhookView, WebhookWithDeliveries};
+pub(crate) use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
 use auth::RequestSource;
@@ -73,7 +73,7 @@ use http_client::PrivateAddresses;
 use origin::OriginPolicy;
 use outbound::webhooks::WebhookSender;
 use problems::Problem;
-use revocation::{RevocationSignal, Revocations, RunSight};
+use revocation::{KeyCheck, RevocationSignal, Revocations, RunSight, RunSightCheck};
 use route::Route;
 use runtime::live::Live;
 use runtime::ports::Clock;
@@ -83,8 +83,8 @@ use store::SqlStore;
 
 const MAX_BODY: usize = 1 << 20;
 
-/// What every handler may use.
-pub struct AppState {
+/// What every handler has access to.
+pub(crate) struct AppState {
     pub store: Arc<SqlStore>,
     /// Absent where the database is only read.
     pub commands: Option<runtime::RunCommands>,
@@ -92,55 +92,61 @@ pub struct AppState {
     pub clock: Arc<dyn Clock>,
     pub drives: Drives,
     pub origin: OriginPolicy,
-    /// What is committed, here or elsewhere.
+    /// Commits of this process and, where others write too, of theirs.
     pub live: Live,
     pub views: Views,
-    /// Who relies on seeing which run.
+    /// Streams, by the run they depend on.
     pub sights: Arc<Revocations<RunSight>>,
-    /// Rung when that, or a credential, ended.
+    /// Raised when a credential or the sight of a run ended.
     pub revoked: RevocationSignal,
     pub counters: Counters,
     /// Absent where the database is only read.
     pub webhook_sender: Option<WebhookSender>,
-    /// Whether webhooks may lead inside the network.
+    /// Whether webhooks may point to private addresses.
     pub private: PrivateAddresses,
 }
 
-/// What this process takes on by itself.
+/// Which runs this process drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Drives {
+pub(crate) enum Drives {
     Nothing,
-    /// Those it was asked for.
+    /// Only those it was asked to drive.
     Some,
     /// Every run of the database.
     All,
 }
 
-/// Who answers here.
+/// The process that holds the database and answers requests.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct HolderView {
+pub(crate) struct HolderView {
     pub pid: u32,
     pub version: String,
     pub drives: Drives,
-    /// Where people reach it over the network.
+    /// Its address on the network.
     #[serde(default)]
     pub url: Option<String>,
 }
 
-/// A part of a list, and where the next part starts.
+/// A page of a list, and the cursor of the next page.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Page<T> {
+pub(crate) struct Page<T> {
     pub items: Vec<T>,
     pub next_cursor: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// One more than `limit` was asked for: whether it came says whether there is a next part.
+    /// One item more than `limit` was read: if it is there, a next page exists.
     fn cut(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) -> Page<T> {
         let more = items.len() > limit;
         items.truncate(limit);
         let next_cursor = items.last().filter(|_| more).map(cursor);
+        Page { items, next_cursor }
+    }
+
+    /// Exactly `limit` were asked for: a full page may be followed by an empty one.
+    fn full(items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) -> Page<T> {
+        let next_cursor = items.last().filter(|_| items.len() == limit).map(cursor);
         Page { items, next_cursor }
     }
 }
@@ -148,7 +154,34 @@ impl<T> Page<T> {
 type ApiResult<T> = Result<T, Problem>;
 
 impl AppState {
-    /// The commands, or a refusal where this process only reads.
+    /// The state of a process that only reads the database; one that drives runs sets the rest.
+    pub(crate) fn reading(
+        store: Arc<SqlStore>,
+        catalogue: Arc<Catalogue>,
+        clock: Arc<dyn Clock>,
+        live: Live,
+    ) -> AppState {
+        let revoked = RevocationSignal::default();
+        let keys = KeyCheck { keys: store.clone(), clock: clock.clone() };
+        AppState {
+            commands: None,
+            catalogue,
+            drives: Drives::Nothing,
+            origin: OriginPolicy::new(None, Revocations::new(keys, &revoked)),
+            clock,
+            live,
+            views: Views::default(),
+            sights: Revocations::new(RunSightCheck(store.clone()), &revoked),
+            revoked,
+            counters: Counters::default(),
+            notifications: store.clone(),
+            webhook_sender: None,
+            private: PrivateAddresses::Refused,
+            store,
+        }
+    }
+
+    /// The run commands, or a problem where this process only reads.
     fn commands(&self) -> ApiResult<&runtime::RunCommands> {
         self.commands.as_ref().ok_or_else(read_only)
     }
@@ -159,10 +192,14 @@ impl AppState {
 }
 
 fn read_only() -> Problem {
-    Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database")
+    Problem::new(
+        axum::http::StatusCode::CONFLICT,
+        "read_only",
+        "this process only reads the database; nothing was changed. Repeat the request to the server that drives runs",
+    )
 }
 
-/// Every route there is. A new one is a line in its module's `routes()`.
+/// Every route of the API. A new one is a line in its module's `routes()`.
 fn table() -> Vec<Route> {
     [
         process::routes(),
@@ -197,10 +234,10 @@ fn table() -> Vec<Route> {
     .collect()
 }
 
-pub fn router(app: Arc<AppState>, source: RequestSource) -> Router {
+pub(crate) fn router(app: Arc<AppState>, source: RequestSource) -> Router {
     let routes = route::serve(table(), &app, source)
-        .fallback(process::nowhere)
-        .method_not_allowed_fallback(process::no_such_method)
+        .fallback(process::not_found)
+        .method_not_allowed_fallback(process::method_not_allowed)
         .layer(from_fn_with_state(app.clone(), metrics::count))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn(pages::for_browsers));

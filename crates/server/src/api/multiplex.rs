@@ -4,10 +4,9 @@
 use super::caller::Caller;
 use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::problems::Problem;
-use super::stream::{RETRY_MS, aside, told_of};
+use super::stream::{EventStream, FrameQueue, RETRY_MS, aside};
 use super::tail::{Tail, TailItem};
 use super::{ApiResult, AppState, auth};
-use crate::connections::Frames;
 use axum::body::Bytes;
 use engine::ids::{ActorId, RunId};
 use engine::time::Timestamp;
@@ -15,23 +14,23 @@ use engine::workspace::Scope;
 use futures::FutureExt;
 use futures::future::select_all;
 use runtime::ports::{Library, Log, StoreError};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::time::Instant;
 
 const MOST_TOPICS: usize = 50;
-/// A busy run is shown this often, not at every event.
-const BETWEEN_SHOWINGS: Duration = Duration::from_millis(250);
-/// Runs are stamped by the clocks of those who drive them.
-const CLOCKS_DIFFER_MS: i64 = 5_000;
-const NEWEST: usize = 20;
-const MOST_TOLD: usize = 200;
+/// A busy run is sent this often, not at every event.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
+/// Workers stamp runs with clocks of their own, which may differ by this much.
+const CLOCK_SKEW_MS: i64 = 5_000;
+const NEWEST_NOTICES: usize = 20;
+const REMEMBERED_NOTICES: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topic {
-    /// Every run that may be seen, as it changes.
+pub(super) enum Topic {
+    /// Every visible run, as it changes.
     Runs,
     /// The log of one run, after a seq or from now on.
     Run(RunId, Option<u64>),
@@ -39,13 +38,13 @@ pub enum Topic {
 }
 
 /// `runs,run:ID,run:ID@SEQ,notifications`
-pub fn parse(text: &str) -> Result<Vec<Topic>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<Topic>, String> {
     let topics: Vec<Topic> =
         text.split(',').map(str::trim).filter(|topic| !topic.is_empty()).map(topic).collect::<Result<_, _>>()?;
     match topics.len() {
         0 => Err("topics is empty; give some of runs, run:ID, run:ID@SEQ, notifications".into()),
-        many if many > MOST_TOPICS => {
-            Err(format!("{many} topics were asked for; at most {MOST_TOPICS} fit one stream"))
+        given if given > MOST_TOPICS => {
+            Err(format!("{given} topics were given; one stream carries at most {MOST_TOPICS}"))
         }
         _ => Ok(topics),
     }
@@ -67,31 +66,31 @@ fn topic(text: &str) -> Result<Topic, String> {
     }
 }
 
-/// Where a reader is in every topic: `logs~seq.seq-time`, the logs in the order they were asked for. Opaque outside.
+/// A reader's position in every topic: `fingerprint~seq.seq-time`, with the logs in the order of the request. Opaque to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cursor {
-    /// Tells these logs in this order from any others.
-    logs: u32,
+    /// Identifies the runs and their order.
+    fingerprint: u32,
     seqs: Vec<u64>,
     at: Timestamp,
 }
 
 impl Cursor {
     fn parse(text: &str, runs: &[RunId]) -> Option<Cursor> {
-        let (logs, rest) = text.split_once('~')?;
-        let logs = u32::from_str_radix(logs, 16).ok().filter(|logs| *logs == fingerprint(runs))?;
+        let (print, rest) = text.split_once('~')?;
+        let print = u32::from_str_radix(print, 16).ok().filter(|print| *print == fingerprint(runs))?;
         let (seqs, at) = rest.split_once('-')?;
         let seqs: Vec<u64> = match seqs {
             "" => Vec::new(),
             seqs => seqs.split('.').map(str::parse).collect::<Result<_, _>>().ok()?,
         };
         let at = Timestamp(at.parse().ok()?);
-        (seqs.len() == runs.len()).then_some(Cursor { logs, seqs, at })
+        (seqs.len() == runs.len()).then_some(Cursor { fingerprint: print, seqs, at })
     }
 
     fn text(&self) -> String {
         let seqs: Vec<String> = self.seqs.iter().map(u64::to_string).collect();
-        format!("{:x}~{}-{}", self.logs, seqs.join("."), self.at.0)
+        format!("{:x}~{}-{}", self.fingerprint, seqs.join("."), self.at.0)
     }
 }
 
@@ -100,48 +99,40 @@ fn fingerprint(runs: &[RunId]) -> u32 {
     (mixed ^ (mixed >> 32) ^ (mixed >> 64) ^ (mixed >> 96)) as u32
 }
 
-pub struct Multiplex {
+pub(super) struct Multiplex {
     app: Arc<AppState>,
     reader: ActorId,
     scope: Scope,
     tails: Vec<Tail>,
     cursor: Cursor,
     changed: Option<Receiver<RunId>>,
-    shows_runs: bool,
-    notifies: bool,
-    /// Runs that changed since they were last shown.
-    stirred: BTreeSet<RunId>,
-    /// Runs this reader was shown: one that is gone is missed by nobody else.
-    shown: BTreeSet<RunId>,
-    /// Notifications it was told, by id.
-    told: BTreeSet<String>,
-    show_at: Instant,
-    ready: VecDeque<Bytes>,
+    with_runs: bool,
+    with_notices: bool,
+    /// Runs that changed since they were last sent.
+    dirty: BTreeSet<RunId>,
+    /// Runs this reader was sent: only for those is it told when they are gone.
+    known_runs: BTreeSet<RunId>,
+    /// Ids of notifications that were sent.
+    sent_notices: BTreeSet<String>,
+    flush_at: Instant,
+    queue: FrameQueue,
     heartbeat: Heartbeat,
-    ended: bool,
 }
 
-impl Frames for Multiplex {
-    /// `None` ends the stream; the reader comes back with the last id it saw.
-    async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return Some(frame);
-            }
-            if self.ended {
-                return None;
-            }
-            let input = self.next_input().await;
-            if let Err(error) = self.take(input).await {
-                tracing::warn!(%error, "a stream ended: the database could not be read");
-                return None;
-            }
-        }
+impl EventStream for Multiplex {
+    fn queue(&mut self) -> &mut FrameQueue {
+        &mut self.queue
+    }
+
+    async fn advance(&mut self) -> Result<Option<Bytes>, StoreError> {
+        let input = self.next_input().await;
+        self.take(input).await?;
+        Ok(None)
     }
 }
 
 impl Multiplex {
-    pub async fn open(
+    pub(super) async fn open(
         app: Arc<AppState>,
         caller: &Caller,
         topics: Vec<Topic>,
@@ -151,16 +142,16 @@ impl Multiplex {
         let runs: Vec<RunId> = topics.iter().filter_map(run).collect();
         let resumed = last_seen.map(|text| {
             let unusable =
-                || format!("{text} is no cursor of these topics; open the stream anew without Last-Event-ID");
+                || format!("Last-Event-ID {text:?} does not belong to these topics; open the stream again without it");
             Cursor::parse(text, &runs).ok_or_else(|| Problem::invalid("bad_cursor", unusable()))
         });
         let resumed = resumed.transpose()?;
-        let (shows_runs, notifies) = (topics.contains(&Topic::Runs), topics.contains(&Topic::Notifications));
-        if notifies && !caller.bounds().is_empty() {
+        let (with_runs, with_notices) = (topics.contains(&Topic::Runs), topics.contains(&Topic::Notifications));
+        if with_notices && !caller.bounds().is_empty() {
             return Err(auth::bound());
         }
-        // Heard from here on, before anything is read.
-        let changed = (shows_runs || notifies).then(|| app.live.changed());
+        // Subscribed before anything is read, so that nothing falls in between.
+        let changed = (with_runs || with_notices).then(|| app.live.changed());
         let mut tails = Vec::with_capacity(runs.len());
         for topic in topics {
             let Topic::Run(run, after) = topic else { continue };
@@ -169,12 +160,13 @@ impl Multiplex {
             tails.push(Tail::new(&app, caller, run, reached.or(after).unwrap_or(row.last_seq)));
         }
         let at = resumed.map_or_else(|| app.clock.now(), |cursor| cursor.at);
-        let cursor = Cursor { logs: fingerprint(&runs), seqs: tails.iter().map(|tail| tail.after).collect(), at };
-        let stirred = match shows_runs || notifies {
+        let cursor =
+            Cursor { fingerprint: fingerprint(&runs), seqs: tails.iter().map(|tail| tail.after).collect(), at };
+        let dirty = match with_runs || with_notices {
             true => changed_since(&app, at).await?,
             false => BTreeSet::new(),
         };
-        let hello = format!("id: {}\nretry: {RETRY_MS}\n\n", cursor.text()).into();
+        let hello = format!("id: {}\nretry: {RETRY_MS}\n\n", cursor.text());
         Ok(Multiplex {
             reader: caller.id(),
             scope: caller.scope(),
@@ -183,89 +175,84 @@ impl Multiplex {
             tails,
             cursor,
             changed,
-            shows_runs,
-            notifies,
-            stirred,
-            shown: BTreeSet::new(),
-            told: BTreeSet::new(),
-            show_at: Instant::now(),
-            // With the cursor, so that who is cut off before the first event misses nothing.
-            ready: VecDeque::from([hello]),
-            ended: false,
+            with_runs,
+            with_notices,
+            dirty,
+            known_runs: BTreeSet::new(),
+            sent_notices: BTreeSet::new(),
+            flush_at: Instant::now(),
+            // With the cursor, so that a client that is cut off before the first event misses nothing.
+            queue: FrameQueue::new(hello),
         })
     }
 
     async fn next_input(&mut self) -> StreamInput {
-        let stirred = !self.stirred.is_empty();
+        let is_dirty = !self.dirty.is_empty();
         tokio::select! {
             beat = self.heartbeat.next() => StreamInput::HeartbeatEvent(beat),
-            (index, heard) = next_of(&mut self.tails) => StreamInput::TailItem(index, heard),
+            (index, item) = next_of(&mut self.tails) => StreamInput::TailItem(index, item),
             run = next_change(&mut self.changed) => StreamInput::RunChanged(run),
-            () = tokio::time::sleep_until(self.show_at), if stirred => StreamInput::Time,
+            () = tokio::time::sleep_until(self.flush_at), if is_dirty => StreamInput::Time,
         }
     }
 
     async fn take(&mut self, input: StreamInput) -> Result<(), StoreError> {
         match input {
-            StreamInput::TailItem(index, heard) => self.hear(index, heard?),
-            StreamInput::RunChanged(Ok(run)) => drop(self.stirred.insert(run)),
-            StreamInput::RunChanged(Err(_)) => self.stirred.extend(changed_since(&self.app, self.cursor.at).await?),
-            StreamInput::Time => self.show().await?,
-            StreamInput::HeartbeatEvent(beat) => {
-                let (frame, is_last) = told_of(&beat);
-                self.ready.extend(frame);
-                self.ended = is_last;
-            }
+            StreamInput::TailItem(index, item) => self.queue_item(index, item?),
+            StreamInput::RunChanged(Ok(run)) => drop(self.dirty.insert(run)),
+            StreamInput::RunChanged(Err(_)) => self.dirty.extend(changed_since(&self.app, self.cursor.at).await?),
+            StreamInput::Time => self.flush().await?,
+            StreamInput::HeartbeatEvent(beat) => self.queue.beat(beat),
         }
         Ok(())
     }
 
-    fn hear(&mut self, index: usize, heard: TailItem) {
-        match heard {
+    fn queue_item(&mut self, index: usize, item: TailItem) {
+        match item {
             TailItem::Events(commit, after) => {
                 let mut frames = String::new();
-                for told in commit.events_after(after) {
-                    self.cursor.seqs[index] = told.seq;
-                    frames.push_str(&format!("id: {}\ndata: {}\n\n", self.cursor.text(), told.json));
+                for event in commit.events_after(after) {
+                    self.cursor.seqs[index] = event.seq;
+                    frames.push_str(&format!("id: {}\ndata: {}\n\n", self.cursor.text(), event.json));
                 }
-                self.ready.push_back(frames.into());
+                self.queue.push(frames);
             }
             TailItem::CaughtUp => {}
             TailItem::Gone => {
                 let run = self.tails[index].run;
-                // Said once, also to who is shown all runs.
-                self.shown.remove(&run);
-                self.ready.push_back(aside("run_gone", format_args!("{{\"id\":\"{run}\"}}")));
+                // Once, also to a reader that subscribed to all runs.
+                self.known_runs.remove(&run);
+                self.queue.push(aside("run_gone", format_args!("{{\"id\":\"{run}\"}}")));
             }
-            TailItem::Delta(json) => self.ready.push_back(aside("delta", json)),
+            TailItem::Delta(json) => self.queue.push(aside("delta", json)),
             TailItem::Behind => {
                 let Tail { run, after, .. } = &self.tails[index];
-                self.ready.push_back(aside("behind", format_args!("{{\"run_id\":\"{run}\",\"after\":{after}}}")));
+                self.queue.push(aside("behind", format_args!("{{\"run_id\":\"{run}\",\"after\":{after}}}")));
             }
         }
     }
 
-    /// Everything that changed, as it stands now. Only the last frame moves the cursor: who is cut off before it is
-    /// shown all of them again.
-    async fn show(&mut self) -> Result<(), StoreError> {
-        self.show_at = Instant::now() + BETWEEN_SHOWINGS;
-        let (now, stirred) = (self.app.clock.now(), std::mem::take(&mut self.stirred));
-        let mut shown = Vec::new();
-        if self.shows_runs {
-            for run in stirred {
-                shown.extend(self.run(run).await?);
+    /// Sends everything that changed, as it is now. Only the last frame moves the cursor, so a client that is cut off before
+    /// it gets all of them again.
+    async fn flush(&mut self) -> Result<(), StoreError> {
+        self.flush_at = Instant::now() + FLUSH_INTERVAL;
+        let (now, dirty) = (self.app.clock.now(), std::mem::take(&mut self.dirty));
+        let mut frames = Vec::new();
+        if self.with_runs {
+            for run in dirty {
+                frames.extend(self.run(run).await?);
             }
         }
-        if self.notifies {
-            shown.extend(self.fresh_notices().await?);
+        if self.with_notices {
+            frames.extend(self.fresh_notices().await?);
         }
-        let last = shown.len().saturating_sub(1);
-        for (index, (event, json)) in shown.into_iter().enumerate() {
+        let last = frames.len().saturating_sub(1);
+        for (index, (event, json)) in frames.into_iter().enumerate() {
             if index == last {
                 self.cursor.at = now;
             }
             let id = self.cursor.text();
-            self.ready.push_back(format!("id: {id}\nevent: {event}\ndata: {json}\n\n").into());
+            self.queue.push(format!("id: {id}\nevent: {event}\ndata: {json}\n\n"));
         }
         Ok(())
     }
@@ -273,26 +260,26 @@ impl Multiplex {
     async fn run(&mut self, run: RunId) -> Result<Option<(&'static str, String)>, StoreError> {
         Ok(match self.app.store.run(&self.scope, run).await? {
             Some(row) => {
-                self.shown.insert(run);
+                self.known_runs.insert(run);
                 serde_json::to_string(&row).ok().map(|json| ("run", json))
             }
-            None => self.shown.remove(&run).then(|| ("run_gone", format!("{{\"id\":\"{run}\"}}"))),
+            None => self.known_runs.remove(&run).then(|| ("run_gone", format!("{{\"id\":\"{run}\"}}"))),
         })
     }
 
-    /// By their own time, which is a little before they were stored: one that was told already is not told again.
+    /// A notification carries a time a little before it was stored, so the window overlaps what was sent already.
     async fn fresh_notices(&mut self) -> Result<Vec<(&'static str, String)>, StoreError> {
-        let since = self.cursor.at.plus_ms(-CLOCKS_DIFFER_MS);
-        let newest = self.app.store.notices(self.reader, false, None, NEWEST).await?;
+        let since = self.cursor.at.plus_ms(-CLOCK_SKEW_MS);
+        let newest = self.app.store.notices(self.reader, false, None, NEWEST_NOTICES).await?;
         let mut fresh = Vec::new();
         for notice in newest.into_iter().rev().filter(|notice| notice.at >= since) {
-            if self.told.insert(notice.id.clone()) {
+            if self.sent_notices.insert(notice.id.clone()) {
                 fresh.extend(serde_json::to_string(&notice).ok().map(|json| ("notification", json)));
             }
         }
-        while self.told.len() > MOST_TOLD {
-            // Ids begin with the run, and runs are numbered in time.
-            self.told.pop_first();
+        while self.sent_notices.len() > REMEMBERED_NOTICES {
+            // Ids begin with the run id, which is time-ordered: the first is the oldest.
+            self.sent_notices.pop_first();
         }
         Ok(fresh)
     }
@@ -309,8 +296,8 @@ async fn next_of(tails: &mut [Tail]) -> (usize, Result<TailItem, StoreError>) {
     if tails.is_empty() {
         return std::future::pending().await;
     }
-    let (heard, index, _) = select_all(tails.iter_mut().map(|tail| tail.next().boxed())).await;
-    (index, heard)
+    let (item, index, _) = select_all(tails.iter_mut().map(|tail| tail.next().boxed())).await;
+    (index, item)
 }
 
 async fn next_change(changed: &mut Option<Receiver<RunId>>) -> Result<RunId, RecvError> {
@@ -321,7 +308,7 @@ async fn next_change(changed: &mut Option<Receiver<RunId>>) -> Result<RunId, Rec
 }
 
 async fn changed_since(app: &AppState, at: Timestamp) -> Result<BTreeSet<RunId>, StoreError> {
-    let changed = app.store.changed_runs(at.plus_ms(-CLOCKS_DIFFER_MS)).await?;
+    let changed = app.store.changed_runs(at.plus_ms(-CLOCK_SKEW_MS)).await?;
     Ok(changed.into_iter().map(|(run, _)| run).collect())
 }
 
@@ -330,12 +317,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topics_are_read_and_what_is_none_is_named() {
+    fn topics_are_parsed_and_an_unknown_one_is_named() {
         let id = "01a1de11-0000-7000-8000-000000000009";
         let run: RunId = id.parse().unwrap();
-        let asked = format!("runs, run:{id},run:{id}@17,notifications");
+        let topics = format!("runs, run:{id},run:{id}@17,notifications");
         assert_eq!(
-            parse(&asked).unwrap(),
+            parse(&topics).unwrap(),
             [Topic::Runs, Topic::Run(run, None), Topic::Run(run, Some(17)), Topic::Notifications]
         );
         assert!(parse("run:17").unwrap_err().contains("run:17"));
@@ -344,15 +331,15 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_good_for_its_own_topics_only() {
+    fn a_cursor_is_valid_for_its_own_topics_only() {
         let runs: Vec<RunId> = (1..=3).map(|nth| RunId(uuid::Uuid::from_u128(nth))).collect();
         let at = Timestamp(1_700_000_000_000);
-        let cursor = Cursor { logs: fingerprint(&runs), seqs: vec![3, 0, 12], at };
+        let cursor = Cursor { fingerprint: fingerprint(&runs), seqs: vec![3, 0, 12], at };
         assert_eq!(Cursor::parse(&cursor.text(), &runs), Some(cursor.clone()));
         assert_eq!(Cursor::parse(&cursor.text(), &[runs[1], runs[0], runs[2]]), None);
         assert_eq!(Cursor::parse(&cursor.text(), &runs[..2]), None);
         assert_eq!(Cursor::parse("17", &runs[..1]), None);
-        let none = Cursor { logs: fingerprint(&[]), seqs: vec![], at };
+        let none = Cursor { fingerprint: fingerprint(&[]), seqs: vec![], at };
         assert_eq!(Cursor::parse(&none.text(), &[]), Some(none));
     }
 }

@@ -1,7 +1,7 @@
 //! Routes for the nodes of a tree run: read them, and control one together with everything below it.
 
-use super::caller::{Caller, Id};
-use super::commands::{RunResult, tell};
+use super::caller::{Caller, Context, Id};
+use super::commands::run_command;
 use super::problems::Problem;
 use super::query::QueryString;
 use super::route::Access::{Read, Run};
@@ -9,7 +9,7 @@ use super::route::Route;
 use super::schema::{Schema, anything, count, id, list as list_of, nullable, page, text, time, whole};
 use super::{ApiResult, AppState, Page, records};
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::event::StoredEvent;
@@ -27,38 +27,46 @@ use store::NodeFilter;
 const PAGE: usize = 200;
 const MAX_PAGE: usize = 1_000;
 const LAST_ENTRIES: usize = 5;
-/// Plans or artifacts in one answer; a list without pages, for trees of the usual sizes.
+/// Plans or artifacts in one response; enough for whole trees of the usual sizes.
 const MOST_PARTS: usize = 10_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     const NODE: &str = "/api/runs/{id}/nodes/{node}";
     let limit = || whole(1, MAX_PAGE as i64);
     vec![
         Route::get("/api/runs/{id}/nodes", Read, "A tree's nodes in the order they were made", list)
-            .asks("cursor", count())
-            .asks("since", time())
-            .asks("limit", limit())
-            .gives(200, page(records::node())),
-        Route::get(NODE, Read, "One node with its step, timeline, result and scratchpad tail", show).gives(200, view()),
+            .query("cursor", count())
+            .query("since", time())
+            .query("limit", limit())
+            .returns(200, page(records::node())),
+        Route::get(NODE, Read, "One node with its step, timeline, result and scratchpad tail", show)
+            .returns(200, view()),
         Route::get("/api/runs/{id}/nodes/{node}/events", Read, "The events of one node", timeline)
-            .asks("after", count())
-            .asks("limit", limit())
-            .gives(200, page(records::event())),
-        Route::post("/api/runs/{id}/nodes/{node}/cancel", Run, "End a node and all below it", cancel).gives_run(),
-        Route::post("/api/runs/{id}/nodes/{node}/retry", Run, "Do a step again with a new node", retry).gives_run(),
-        Route::post("/api/runs/{id}/nodes/{node}/pause", Run, "Start no call of this subtree", pause).gives_run(),
-        Route::post("/api/runs/{id}/nodes/{node}/resume", Run, "Let a paused subtree go on", resume).gives_run(),
+            .query("after", count())
+            .query("limit", limit())
+            .returns(200, page(records::event())),
+        order("/api/runs/{id}/nodes/{node}/cancel", "End a node and all below it", NodeOrder::Cancel),
+        order("/api/runs/{id}/nodes/{node}/retry", "Do a step again with a new node", NodeOrder::Retry),
+        order("/api/runs/{id}/nodes/{node}/pause", "Start no call of this subtree", NodeOrder::Pause),
+        order("/api/runs/{id}/nodes/{node}/resume", "Let a paused subtree go on", NodeOrder::Resume),
         Route::get("/api/runs/{id}/plans", Read, "Every version of every plan", plans)
-            .asks("node_id", id())
-            .asks("cursor", id())
-            .asks("limit", whole(1, MOST_PARTS as i64))
-            .gives(200, list_of(plan())),
+            .query("node_id", id())
+            .query("cursor", id())
+            .query("limit", whole(1, MOST_PARTS as i64))
+            .returns(200, list_of(plan())),
         Route::get("/api/runs/{id}/artifacts", Read, "What the nodes made", artifacts)
-            .asks("node_id", id())
-            .asks("cursor", id())
-            .asks("limit", whole(1, MOST_PARTS as i64))
-            .gives(200, list_of(records::artifact())),
+            .query("node_id", id())
+            .query("cursor", id())
+            .query("limit", whole(1, MOST_PARTS as i64))
+            .returns(200, list_of(records::artifact())),
     ]
+}
+
+fn order(path: &'static str, summary: &'static str, order: NodeOrder) -> Route {
+    let handler = move |Context(app, caller): Context, path: NodePath| async move {
+        run_command(&app, &caller, path.run, Command::Node { node: path.node, order }).await
+    };
+    Route::post(path, Run, summary, handler).returns_run()
 }
 
 fn plan() -> Schema {
@@ -77,7 +85,7 @@ fn view() -> Schema {
     serde_json::json!({"allOf": [records::node(), own]})
 }
 
-/// A node by its own id and its run's.
+/// The run id and node id of the path.
 struct NodePath {
     run: RunId,
     node: NodeId,
@@ -97,16 +105,15 @@ impl FromRequestParts<Arc<AppState>> for NodePath {
 
 #[derive(Deserialize)]
 struct ListQuery {
-    /// The ordinal of the last node of the page before.
+    /// The ordinal of the last node of the previous page.
     cursor: Option<NodeNumber>,
-    /// Only nodes with an event of their own at this moment or later.
+    /// Only nodes with an event at this time or later.
     since: Option<Timestamp>,
     limit: Option<usize>,
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<NodeRow>>> {
@@ -114,20 +121,19 @@ async fn list(
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let filter = NodeFilter { after: query.cursor, since: query.since, limit };
     let items = app.store.nodes(&caller.scope(), id, filter).await?;
-    let next_cursor = items.last().filter(|_| items.len() == limit).map(|node| node.ordinal.to_string());
-    Ok(Json(Page { items, next_cursor }))
+    Ok(Json(Page::full(items, limit, |node| node.ordinal.to_string())))
 }
 
 /// One node with what belongs to it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct NodeView {
+pub(crate) struct NodeView {
     #[serde(flatten)]
     pub node: NodeRow,
     /// The step of its parent's plan that it works on, with its band's goal; null for the root.
     pub step: Value,
     pub plans: Vec<PlanRow>,
     pub artifacts: Vec<ArtifactRow>,
-    /// What its children made that it was shown.
+    /// Artifacts of its children that it was shown.
     pub reads: Vec<ArtifactRow>,
     pub questions: Vec<Value>,
     /// The newest entries of its scratchpad, oldest first.
@@ -137,7 +143,7 @@ pub struct NodeView {
     pub timeline_next_cursor: Option<String>,
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> ApiResult<Json<NodeView>> {
+async fn show(Context(app, caller): Context, path: NodePath) -> ApiResult<Json<NodeView>> {
     let NodePath { run, node } = path;
     let row = caller.run(&app, run).await?;
     let node = find(&app, &caller, run, node).await?;
@@ -162,21 +168,21 @@ async fn show(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) 
     }))
 }
 
-/// The receipts among these events, as the artifacts they are for.
+/// The artifacts that `tree.artifact_read` events of a node name.
 fn reads(events: &[StoredEvent], artifacts: Vec<ArtifactRow>) -> Vec<ArtifactRow> {
     let receipts = events.iter().filter(|event| event.kind == "tree.artifact_read");
-    let shown: BTreeSet<String> = receipts
+    let read: BTreeSet<String> = receipts
         .filter_map(|event| serde_json::from_str::<Value>(&event.payload).ok())
         .filter_map(|payload| payload["artifactId"].as_str().map(str::to_owned))
         .collect();
-    artifacts.into_iter().filter(|artifact| shown.contains(&artifact.id.to_string())).collect()
+    artifacts.into_iter().filter(|artifact| read.contains(&artifact.id.to_string())).collect()
 }
 
 async fn find(app: &AppState, caller: &Caller, run: RunId, node: NodeId) -> ApiResult<NodeRow> {
     app.store.node(&caller.scope(), run, node).await?.ok_or_else(|| Problem::not_found("node"))
 }
 
-/// The newest plan of its parent that has the step.
+/// The step that the node works on, from the newest plan of its parent that has it.
 async fn step(app: &AppState, caller: &Caller, node: &NodeRow) -> ApiResult<Value> {
     let (Some(parent), Some(step_id)) = (node.parent_node_id, &node.step_id) else { return Ok(Value::Null) };
     let plans = app.store.plans(&caller.scope(), node.run_id, Some(parent), Slice::first(MAX_PAGE)).await?;
@@ -203,8 +209,7 @@ struct TimelineQuery {
 }
 
 async fn timeline(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     path: NodePath,
     QueryString(query): QueryString<TimelineQuery>,
 ) -> ApiResult<Json<Page<Value>>> {
@@ -226,7 +231,7 @@ fn public(events: Vec<StoredEvent>) -> Vec<Value> {
 #[derive(Deserialize)]
 struct PartsQuery<C> {
     node_id: Option<NodeId>,
-    /// The last one of the part before.
+    /// The last item of the previous page.
     cursor: Option<C>,
     limit: Option<usize>,
 }
@@ -238,8 +243,7 @@ impl<C> PartsQuery<C> {
 }
 
 async fn plans(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PartsQuery<PlanId>>,
 ) -> ApiResult<Json<Vec<PlanRow>>> {
@@ -248,31 +252,10 @@ async fn plans(
 }
 
 async fn artifacts(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PartsQuery<ArtifactId>>,
 ) -> ApiResult<Json<Vec<ArtifactRow>>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?))
-}
-
-async fn order(app: &AppState, caller: &Caller, path: NodePath, order: NodeCommand) -> RunResult {
-    tell(app, caller, path.run, Command::Node { node: path.node, order }).await.map(Json)
-}
-
-async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
-    order(&app, &caller, path, NodeCommand::Cancel).await
-}
-
-async fn retry(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
-    order(&app, &caller, path, NodeCommand::Retry).await
-}
-
-async fn pause(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
-    order(&app, &caller, path, NodeCommand::Pause).await
-}
-
-async fn resume(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
-    order(&app, &caller, path, NodeCommand::Resume).await
 }

@@ -1,39 +1,34 @@
 //! Routes for notifications: what runs reported to their owner, and which of them were read.
 
-use super::caller::{Caller, JsonBody};
+use super::caller::{Context, JsonBody};
 use super::problems::Problem;
-use super::query::{BoolParameter, QueryString};
+use super::query::{BoolParameter, QueryString, page_limit};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::schema::{self, count, form, id, nullable, one_of, record, text, time, up_to, whole};
-use super::{ApiResult, AppState, Page};
+use super::schema::{self, count, form, id, nullable, one_of, record, text, time, up_to};
+use super::{ApiResult, Page};
 use axum::Json;
-use axum::extract::State;
 use engine::ids::RunId;
 use engine::time::Timestamp;
-use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use store::notifications::{INVITATION_KIND, KINDS, Mark, Notice};
+use serde::{Deserialize, Serialize};
 
-const MAX_PAGE: usize = 200;
 const MAX_MARKED: usize = 500;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::get("/api/notifications", Read, "What runs had to say to you", list)
-            .asks("unread", BoolParameter::schema())
-            .asks("cursor", text())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, schema::page(notice()))
+        Route::get("/api/notifications", Read, "Notifications of your runs, newest first", list)
+            .query("unread", BoolParameter::schema())
+            .returns_page(text(), notice())
             .personal(),
         Route::post("/api/notifications/read", Run, "Mark notifications as read", read)
-            .takes(form([], [("ids", up_to(MAX_MARKED, text()))]))
-            .gives(200, record([("unread", count())], []))
+            .body(form([], [("ids", up_to(MAX_MARKED, text()))]))
+            .returns(200, record([("unread", count())], []))
             .personal(),
     ]
 }
 
-pub fn notice() -> schema::Schema {
+pub(super) fn notice() -> schema::Schema {
     record! { "Notification":
         id: text(), run_id: nullable(id()), seq: count(), owner: id(),
         kind: one_of(KINDS.into_iter().chain([INVITATION_KIND])), title: text(), body: text(),
@@ -50,17 +45,20 @@ struct ListQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<Notice>>> {
-    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let limit = page_limit(query.limit, 50);
     let after = query.cursor.map(|text| {
-        parse_cursor(&text).ok_or_else(|| Problem::invalid("bad_cursor", format!("{text} is no cursor of this list")))
+        parse_cursor(&text).ok_or_else(|| {
+            Problem::invalid(
+                "bad_cursor",
+                format!("{text:?} is not a cursor of this list; use next_cursor of the previous page"),
+            )
+        })
     });
     let items = app.store.notices(caller.id(), query.unread.is_on(), after.transpose()?, limit).await?;
-    let next_cursor = items.last().filter(|_| items.len() == limit).map(cursor);
-    Ok(Json(Page { items, next_cursor }))
+    Ok(Json(Page::full(items, limit, cursor)))
 }
 
 fn cursor(notice: &Notice) -> String {
@@ -78,7 +76,7 @@ fn parse_id(text: &str) -> Option<(RunId, u64)> {
     Some((run.parse().ok()?, seq.parse().ok()?))
 }
 
-/// Without ids: all of them.
+/// Without ids, all notifications are marked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReadMarks {
@@ -90,16 +88,15 @@ struct UnreadCount {
     unread: u64,
 }
 
-async fn read(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    JsonBody(marks): JsonBody<ReadMarks>,
-) -> ApiResult<Json<UnreadCount>> {
+async fn read(Context(app, caller): Context, JsonBody(marks): JsonBody<ReadMarks>) -> ApiResult<Json<UnreadCount>> {
     let ids = marks.ids.unwrap_or_default();
     if ids.len() > MAX_MARKED {
-        return Err(Problem::invalid("too_many", format!("{} ids were given; at most {MAX_MARKED}", ids.len())));
+        return Err(Problem::invalid(
+            "too_many",
+            format!("{} ids were given; at most {MAX_MARKED} are allowed; nothing was marked", ids.len()),
+        ));
     }
-    // What is not theirs, or does not exist, cannot be marked and is not missed.
+    // Ids that do not exist or belong to others are ignored.
     let which: Vec<(RunId, u64)> = ids.iter().filter_map(|id| parse_id(id)).collect();
     app.store.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
     Ok(Json(UnreadCount { unread: app.store.unread(caller.id()).await? }))

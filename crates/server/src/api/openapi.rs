@@ -7,8 +7,8 @@ use super::{example, idempotency, records};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-/// `cookie` is what this server calls a browser's session.
-pub fn document(routes: &[Route], cookie: &str) -> Value {
+/// `cookie` is the name of the session cookie.
+pub(super) fn document(routes: &[Route], cookie: &str) -> Value {
     let mut paths = Map::new();
     for route in routes {
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
@@ -38,17 +38,17 @@ fn operation(route: &Route, all: &[Route]) -> Value {
         "operationId": operation_id(route),
         "summary": route.summary,
         "tags": [tag(route.path)],
-        "x-access": route.access.name(),
-        "x-personal": route.personal,
-        "x-for-agents": route.for_agents,
-        "security": security(route.access),
+        "x-access": route.rules.access.name(),
+        "x-personal": route.rules.personal,
+        "x-for-agents": route.rules.for_agents,
+        "security": security(route.rules.access),
         "responses": responses(route, all),
     });
     let parameters = parameters(route);
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);
     }
-    if let Some(schema) = &route.takes {
+    if let Some(schema) = &route.body {
         let content = json!({"application/json": {"schema": schema, "example": example::body(schema)}});
         operation["requestBody"] = json!({"required": true, "content": content});
     }
@@ -68,7 +68,7 @@ fn operation_id(route: &Route) -> String {
     let letters = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
     let path: String = route.path.trim_start_matches("/api").chars().map(letters).collect();
     let words: Vec<&str> = path.split_whitespace().collect();
-    // What the API shows as data, pages show as text.
+    // Pages have the paths of the API without its prefix.
     let page = if route.path.starts_with("/api") || words.len() < 2 && words != ["projects"] && words != ["runs"] {
         ""
     } else {
@@ -86,14 +86,14 @@ fn parameters(route: &Route) -> Vec<Value> {
     let path = in_path.map(|name| json!({"name": name, "in": "path", "required": true, "schema": path_schema(name)}));
     let query = route.query.iter().map(|(name, schema)| json!({"name": name, "in": "query", "schema": schema}));
     let mut headers = route.headers.clone();
-    if route.method == Method::POST && route.access != Access::Public {
+    if route.method == Method::POST && route.rules.access != Access::Public {
         headers.push(("Idempotency-Key", idempotency::schema()));
     }
     let headers = headers.into_iter().map(|(name, schema)| json!({"name": name, "in": "header", "schema": schema}));
     path.chain(query).chain(headers).collect()
 }
 
-/// What names a thing is its id, but for these.
+/// Path parameters are ids, apart from these.
 fn path_schema(name: &str) -> Schema {
     match name {
         "effect" | "actor" | "handle" | "name" | "step" => text(),
@@ -103,15 +103,15 @@ fn path_schema(name: &str) -> Schema {
 
 fn responses(route: &Route, all: &[Route]) -> Value {
     let mut responses = Map::new();
-    for status in route.refusals() {
+    for status in route.all_errors() {
         let mut content = json!({"application/problem+json": {"schema": records::problem()}});
-        if route.refuses_in_pages {
+        if route.errors_as_pages {
             content["text/markdown"] = json!({"schema": text()});
             content["application/json"] = json!({"schema": {}});
         }
         responses.insert(status.to_string(), json!({"description": reason(status), "content": content}));
     }
-    for (status, body) in &route.gives {
+    for (status, body) in &route.returns {
         let mut response = json!({"description": reason(*status)});
         match body {
             Body::Json(schema) => response["content"] = json!({"application/json": {"schema": schema}}),
@@ -127,7 +127,7 @@ fn responses(route: &Route, all: &[Route]) -> Value {
     Value::Object(responses)
 }
 
-/// From what makes a thing, or lists those that only runs make, to everything that can be done with one.
+/// Links from a route that creates something, or lists what only runs create, to the routes that take its id.
 fn links(route: &Route, all: &[Route]) -> Map<String, Value> {
     let (parameters, of_one) = match (&route.method, route.path) {
         (&Method::POST, "/api/tokens") => (json!({"id": "$response.body#/record/id"}), "/api/tokens/{id}".to_owned()),
@@ -139,19 +139,19 @@ fn links(route: &Route, all: &[Route]) -> Map<String, Value> {
         _ => return Map::new(),
     };
     let needs = |path: &str| path.matches('{').count();
-    let led_to = all.iter().filter(|other| other.path.starts_with(&of_one) && needs(other.path) == needs(&of_one));
+    let targets = all.iter().filter(|other| other.path.starts_with(&of_one) && needs(other.path) == needs(&of_one));
     let link = |other: &Route| {
         let id = operation_id(other);
         (id.clone(), json!({"operationId": id, "parameters": parameters}))
     };
-    led_to.map(link).collect()
+    targets.map(link).collect()
 }
 
 fn reason(status: u16) -> &'static str {
-    StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Answer")
+    StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Response")
 }
 
-/// Moves every schema that has a name into `schemas`, leaving a reference.
+/// Moves every named schema into `schemas` and leaves a reference.
 fn lift(value: &mut Value, schemas: &mut Map<String, Value>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| lift(item, schemas)),
@@ -174,18 +174,18 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_route_is_documented_once_and_says_what_it_gives() {
+    fn every_route_is_documented_once_with_its_responses() {
         let routes = table();
         let ids: BTreeSet<String> = routes.iter().map(operation_id).collect();
         assert_eq!(ids.len(), routes.len(), "two routes share an operation id");
         for route in &routes {
-            assert!(!route.gives.is_empty(), "{} {} gives nothing", route.method, route.path);
+            assert!(!route.returns.is_empty(), "{} {} returns nothing", route.method, route.path);
             assert!(!route.summary.is_empty() && !route.summary.ends_with('.'), "{}", route.path);
         }
     }
 
     #[test]
-    fn what_is_taken_has_an_example_and_what_is_made_leads_on() {
+    fn a_request_body_has_an_example_and_a_created_thing_has_links() {
         let document = document(&table(), "session");
         let new = &document["paths"]["/api/runs"]["post"];
         let example = &new["requestBody"]["content"]["application/json"]["example"];
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_to_a_schema() {
+    fn every_reference_resolves_to_a_schema() {
         let document = document(&table(), "session");
         let text = document.to_string();
         for reference in text.split("#/components/schemas/").skip(1) {

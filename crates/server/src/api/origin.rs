@@ -1,8 +1,8 @@
-//! Checks that every network request must pass before routing: its Host names this server, its Origin is this server's own page
-//! or absent. Adds the security headers to every response.
+//! Checks that every network request must pass before routing: Host names this server, and Origin is absent or this server's
+//! own page. Adds the security headers to every response.
 
 use super::AppState;
-use super::auth::slow;
+use super::auth::limit_rate;
 use super::problems::Problem;
 use super::rate_limit::RateLimit;
 use super::revocation::Revocations;
@@ -20,32 +20,32 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Instant;
 
-/// The session of a browser, before the letters that tell one database from another.
+/// The session cookie, before the suffix that tells databases apart.
 const COOKIE: &str = "pleach_session";
 
-/// What this server is called on the network, and which origins it accepts.
-pub struct OriginPolicy {
-    /// What people call this server, where that is not its address.
+/// The names and origins under which this server answers, its rate limits, and what it learns when it starts to listen.
+pub(crate) struct OriginPolicy {
+    /// The configured public URL.
     pub public: Option<PublicUrl>,
-    /// Where it listens, once it does.
+    /// The address it listens on, once it does.
     pub listening: OnceLock<SocketAddr>,
-    /// Who relies on which credential.
+    /// Streams, by the credential they depend on.
     pub validity: Arc<Revocations<KeyId>>,
-    /// What the session's cookie is called, and the API's document that says so; both once it listens.
+    /// The name of the session cookie, and the API document that mentions it. Set once.
     pub cookie: OnceLock<String>,
     pub document: OnceLock<String>,
-    /// Wrong tokens and codes at the login, by network.
+    /// Failed logins, by network.
     pub logins: RateLimit,
-    /// Wrong credentials everywhere else, by network.
+    /// Wrong credentials of other requests, by network.
     pub guesses: RateLimit,
     /// New runs, by actor.
     pub starts: RateLimit,
-    /// Handles tried, by actor: to invite somebody, or for a new subagent.
+    /// Handles tried, by actor, in invitations and for new subagents.
     pub handles: RateLimit,
 }
 
 impl OriginPolicy {
-    pub fn new(public: Option<PublicUrl>, validity: Arc<Revocations<KeyId>>) -> OriginPolicy {
+    pub(crate) fn new(public: Option<PublicUrl>, validity: Arc<Revocations<KeyId>>) -> OriginPolicy {
         OriginPolicy {
             public,
             listening: OnceLock::new(),
@@ -59,36 +59,36 @@ impl OriginPolicy {
         }
     }
 
-    /// Where people reach it.
-    pub fn url(&self) -> Option<String> {
+    /// The URL that people use.
+    pub(crate) fn url(&self) -> Option<String> {
         let own = || self.listening.get().map(|address| format!("http://{address}"));
         self.public.as_ref().map(|public| public.origin.clone()).or_else(own)
     }
 
-    /// A browser sends its cookies to every port of a host, so each database has a name of its own for the session: two
-    /// servers on one machine do not log each other's people out.
-    pub fn name_cookie(&self, instance: ActorId) {
+    /// Browsers send cookies to every port of a host, so each database has a cookie name of its own. Otherwise two servers on
+    /// one machine would log each other's people out.
+    pub(crate) fn name_cookie(&self, instance: ActorId) {
         let digest = Sha256::digest(instance.to_string());
-        let letters: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let suffix: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         // Set once: a process serves one database.
-        let _ = self.cookie.set(format!("{COOKIE}_{letters}"));
+        let _ = self.cookie.set(format!("{COOKIE}_{suffix}"));
     }
 
-    pub fn cookie(&self) -> &str {
+    pub(crate) fn cookie(&self) -> &str {
         self.cookie.get().map_or(COOKIE, String::as_str)
     }
 
-    /// A wrong credential counts against the network that it came from, and is answered with a pause after many. A right
-    /// one is never counted and never asks here, so it passes whatever else comes from the same place.
-    pub fn refused(&self, pace: &RateLimit, peer: Option<IpAddr>, problem: Problem) -> Problem {
+    /// Counts a wrong credential against the network it came from; after many, the answer is 429. A valid credential never
+    /// gets here, so it passes whatever else comes from the same network.
+    pub(crate) fn refused(&self, limit: &RateLimit, peer: Option<IpAddr>, problem: Problem) -> Problem {
         let from = peer.map_or_else(String::new, |address| Network::from(address).to_string());
         match problem.status {
-            StatusCode::UNAUTHORIZED => slow(pace, &from).err().unwrap_or(problem),
+            StatusCode::UNAUTHORIZED => limit_rate(limit, &from).err().unwrap_or(problem),
             _ => problem,
         }
     }
 
-    /// A page of another site can make a browser call us by a name of its own choosing, never by an address.
+    /// Protects against DNS rebinding: a foreign page can make a browser use any host name for this server, but not an address.
     fn is_named(&self, authority: &str) -> bool {
         let host = host_of(authority);
         let loopback_only = self.listening.get().is_none_or(|address| address.ip().is_loopback());
@@ -114,13 +114,18 @@ impl OriginPolicy {
             return Err(Problem::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "unknown_host",
-                "this server is not known by the name in the Host header; set PLEACH_PUBLIC_URL to the name people use",
+                "the Host header does not name this server; nothing was changed. Set PLEACH_PUBLIC_URL to the URL that people use",
             ));
         }
-        let foreign =
-            || Problem::new(StatusCode::FORBIDDEN, "foreign_origin", "pages of other origins may not call this server");
+        let foreign = || {
+            Problem::new(
+                StatusCode::FORBIDDEN,
+                "foreign_origin",
+                "pages of other origins may not call this server; nothing was changed",
+            )
+        };
         match origin(headers) {
-            // A page that sends no referrer may send no origin either; browsers still say whether it is ours.
+            // A page with `no-referrer` sends the origin null; Sec-Fetch-Site still says whether it is ours.
             Some("null") if site(headers) == Some("same-origin") => {}
             Some(origin) if !self.is_own(origin, authority) => return Err(foreign()),
             _ => {}
@@ -135,12 +140,12 @@ impl OriginPolicy {
 
 /// `https://pleach.example.org`, without a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicUrl {
+pub(crate) struct PublicUrl {
     pub origin: String,
 }
 
 impl PublicUrl {
-    pub fn parse(text: &str) -> Option<PublicUrl> {
+    pub(crate) fn parse(text: &str) -> Option<PublicUrl> {
         let origin = text.trim_end_matches('/');
         let uri: Uri = origin.parse().ok()?;
         let plain = matches!(uri.scheme_str(), Some("http" | "https")) && uri.path() == "/" && uri.query().is_none();
@@ -148,7 +153,7 @@ impl PublicUrl {
             .then(|| PublicUrl { origin: origin.to_ascii_lowercase() })
     }
 
-    pub fn is_secure(&self) -> bool {
+    pub(crate) fn is_secure(&self) -> bool {
         self.origin.starts_with("https:")
     }
 
@@ -157,7 +162,7 @@ impl PublicUrl {
     }
 }
 
-/// Without the port.
+/// The host of an authority, without its port.
 fn host_of(authority: &str) -> &str {
     match authority.rfind(':') {
         Some(colon) if !authority[colon..].contains(']') => &authority[..colon],
@@ -173,30 +178,30 @@ fn site(headers: &HeaderMap) -> Option<&str> {
     headers.get("sec-fetch-site").map(|site| site.to_str().unwrap_or("unreadable"))
 }
 
-/// Sent from this machine, to this machine, and passed on by nobody. A proxy beside us sends what it was sent from anywhere.
-pub fn is_of_this_machine(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
-    const PASSED_ON: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+/// Whether a request was sent from this machine to this machine. One that a proxy forwarded may come from anywhere.
+pub(crate) fn is_of_this_machine(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
+    const FORWARDED: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(host_of).unwrap_or_default();
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     let named_here = host.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback());
     named_here
         && peer.is_some_and(|address| address.is_loopback())
-        && !PASSED_ON.iter().any(|name| headers.contains_key(*name))
+        && !FORWARDED.iter().any(|name| headers.contains_key(*name))
 }
 
-/// Does the browser say that another site's page led here? Then it has kept our cookies back.
-pub fn from_elsewhere(headers: &HeaderMap) -> bool {
+/// Whether another site's page led here. The browser then withholds the session cookie.
+pub(crate) fn from_other_site(headers: &HeaderMap) -> bool {
     site(headers).is_some_and(|site| !matches!(site, "same-origin" | "none"))
 }
 
-/// Does the browser say that one of our own pages sent this? Cookies count for changes only then.
-pub fn from_own_page(headers: &HeaderMap) -> bool {
-    // What they say has been compared already; here it matters that they say something.
+/// Whether one of this server's own pages sent the request. Only then may a session cookie change something.
+pub(crate) fn from_own_page(headers: &HeaderMap) -> bool {
+    // `check` has compared the origin already; here it only has to be present.
     origin(headers).is_some_and(|origin| origin != "null") || site(headers) == Some("same-origin")
 }
 
-/// Nothing from elsewhere, nothing inline but the page's own import map, no framing. Svelte makes its templates under
-/// the one policy named here.
+/// Allows nothing from other origins, nothing inline but the page's import map, and no framing. Svelte creates its templates
+/// under the one Trusted Types policy named here.
 static CONTENT_SECURITY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let map = ui::import_map().map(|text| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text))));
     let policy = format!(
@@ -205,10 +210,10 @@ static CONTENT_SECURITY: LazyLock<HeaderValue> = LazyLock::new(|| {
          frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html",
         map.unwrap_or_default()
     );
-    HeaderValue::try_from(policy).expect("plain letters")
+    HeaderValue::try_from(policy).expect("a policy is printable ASCII")
 });
 
-const CAREFUL: [(HeaderName, &str); 5] = [
+const SECURITY_HEADERS: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -217,9 +222,9 @@ const CAREFUL: [(HeaderName, &str); 5] = [
 ];
 
 /// Middleware around the whole network router, unknown paths included.
-pub async fn receive(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
+pub(crate) async fn receive(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let number = format!("{:016x}", rand::random::<u64>());
+    let request_id = format!("{:016x}", rand::random::<u64>());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let mut response = match app.origin.check(request.method(), request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
@@ -227,19 +232,19 @@ pub async fn receive(State(app): State<Arc<AppState>>, request: Request, next: N
     };
     let headers = response.headers_mut();
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert_with(|| CONTENT_SECURITY.clone());
-    for (name, value) in CAREFUL {
+    for (name, value) in SECURITY_HEADERS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    // What may be kept is named by its content; everything else is somebody's, or may be another's next time.
-    if headers.get(header::CACHE_CONTROL).is_none_or(|said| said != ui::FOREVER) {
+    // Only files named by their content may be cached; other responses are private to their caller.
+    if headers.get(header::CACHE_CONTROL).is_none_or(|value| value != ui::IMMUTABLE) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    if let Ok(number) = HeaderValue::from_str(&number) {
-        headers.insert("x-request-id", number);
+    if let Ok(request_id) = HeaderValue::from_str(&request_id) {
+        headers.insert("x-request-id", request_id);
     }
-    // Never the query: codes and tokens may be in it.
+    // Without the query, which may hold codes and tokens.
     let (status, ms) = (response.status().as_u16(), started.elapsed().as_millis() as u64);
-    tracing::info!(request = %number, %method, path, status, ms, "answered");
+    tracing::info!(request = %request_id, %method, path, status, ms, "answered");
     response
 }
 

@@ -1,36 +1,34 @@
 //! The pages over HTTP: the markdown twin of every project, document, task and run, `/whoami`, and their actions. What a
 //! page shows and who may do what on it is decided in the crate `pages`, the same for subagents in a task run.
 
-use super::caller::{Caller, JsonBody};
+use super::caller::{Caller, Context, JsonBody};
 use super::commands;
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::open;
-use super::{ApiResult, AppState, process, runs};
+use super::{ApiResult, AppState, process, runs, version};
 use ::pages::{ActionResult, Cause, Page, PagePath, PageSubject, Pages, Reader};
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use effects::tools::Registry;
 use engine::effect::EffectId;
-use engine::workspace::Change;
 use runtime::ports::AppendError;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 const MARKDOWN: &str = "text/markdown";
-/// How often an action is carried out anew because something moved under it.
-const TRIES: usize = 4;
+/// How often an action is tried when others change the same things.
+const ATTEMPTS: usize = 4;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let page =
-        |path, what| Route::get(path, Read, what, show).gives_text(200, MARKDOWN).refuses([404]).refuses_in_pages();
+        |path, what| Route::get(path, Read, what, show).returns_text(200, MARKDOWN).errors([404]).errors_as_pages();
     let act = |path, what| {
-        let route = Route::post(path, Run, what, execute).takes(open()).gives_text(200, MARKDOWN).refuses([404]);
-        route.refuses_in_pages().for_agents()
+        let route = Route::post(path, Run, what, execute).body(open()).returns_text(200, MARKDOWN).errors([404]);
+        route.errors_as_pages().for_agents()
     };
     vec![
         page("/whoami", "Who you are, your projects, your actions and, for a subagent, its scratchpad"),
@@ -64,14 +62,14 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// What the page for people shows at the same address.
-const FOR_PEOPLE: [&str; 3] = ["projects", "documents", "runs"];
+/// Paths that the web page has too.
+const OF_WEB_PAGE: [&str; 3] = ["projects", "documents", "runs"];
 
-/// A browser that asks for something that people have a page for gets that page.
-pub async fn for_browsers(request: Request, next: Next) -> Response {
-    let place = request.uri().path().split('/').nth(1).is_some_and(|first| FOR_PEOPLE.contains(&first));
+/// Serves the web page to browsers where it and the markdown pages share a path.
+pub(super) async fn for_browsers(request: Request, next: Next) -> Response {
+    let place = request.uri().path().split('/').nth(1).is_some_and(|first| OF_WEB_PAGE.contains(&first));
     match place && request.method() == Method::GET && wants(request.headers(), "text/html") {
-        true => process::nowhere(Method::GET, request.uri().clone(), request.headers().clone()).await,
+        true => process::not_found(Method::GET, request.uri().clone(), request.headers().clone()).await,
         false => next.run(request).await,
     }
 }
@@ -80,7 +78,7 @@ fn wants(headers: &HeaderMap, kind: &str) -> bool {
     headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(kind)))
 }
 
-/// With the eyes of the token, which may be narrower than those of its actor.
+/// The reader of pages, with the scope of the token, which may be narrower than its actor's.
 fn reader(caller: &Caller) -> Reader {
     let reader = match &caller.agent {
         Some(agent) => Reader::agent(agent.clone()),
@@ -89,16 +87,15 @@ fn reader(caller: &Caller) -> Reader {
     Reader { scope: caller.scope(), ..reader }
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, uri: Uri, headers: HeaderMap) -> ApiResult<Response> {
+async fn show(Context(app, caller): Context, uri: Uri, headers: HeaderMap) -> ApiResult<Response> {
     let (reader, registry) = (reader(&caller), Registry::builtin());
     let path = uri.path_and_query().map_or(uri.path(), |path| path.as_str());
     let page = Pages { store: &*app.store, registry: &registry, reader: &reader }.open(path).await?;
-    Ok(shown(page, &headers))
+    Ok(response(page, &headers))
 }
 
 async fn execute(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     uri: Uri,
     headers: HeaderMap,
     JsonBody(params): JsonBody<Value>,
@@ -106,11 +103,11 @@ async fn execute(
     let Some(PagePath::Action(subject, name)) = PagePath::parse(uri.path()) else {
         return Err(Problem::not_found("page"));
     };
-    Ok(shown(carried_out(&app, &caller, subject, &name, &params).await?, &headers))
+    Ok(response(execute_action(&app, &caller, subject, &name, &params).await?, &headers))
 }
 
-/// What came of an action, with what it changed written.
-pub async fn carried_out(
+/// Executes an action and commits its changes.
+pub(super) async fn execute_action(
     app: &AppState,
     caller: &Caller,
     subject: PageSubject,
@@ -121,28 +118,31 @@ pub async fn carried_out(
     let pages = Pages { store: &*app.store, registry: &registry, reader: &reader };
     let run_id = runs::mint(app);
     let effect = EffectId("page".into());
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS {
         let cause = Cause { run_id, effect: &effect, props: json!({}), now: app.clock.now() };
         let ActionResult { page, mutations, command } = pages.execute(subject, name, params, &cause).await?;
         if let Some((run, command)) = command {
-            commands::tell(app, caller, run, command).await?;
+            let _ = commands::run_command(app, caller, run, command).await?;
         }
         if mutations.is_empty() {
             return Ok(page);
         }
-        let change = |mutation| Change { mutation, actor: caller.actor(), seq: 0 };
         app.commands()?;
-        match app.store.change(mutations.into_iter().map(change).collect()).await {
+        match app.store.change(version::changes(caller, mutations)).await {
             Ok(()) => return Ok(page),
-            // Carried out again, on what is there now.
+            // Executed again on the newest versions.
             Err(AppendError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Problem::new(StatusCode::CONFLICT, "conflict", "others are changing the same thing; nothing was changed"))
+    Err(Problem::new(
+        StatusCode::CONFLICT,
+        "conflict",
+        "others are changing the same thing; nothing was changed. Try again",
+    ))
 }
 
-fn shown(page: Page, headers: &HeaderMap) -> Response {
+fn response(page: Page, headers: &HeaderMap) -> Response {
     let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if !wants(headers, "json") {
         return (status, [(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page.markdown()).into_response();
@@ -153,8 +153,8 @@ fn shown(page: Page, headers: &HeaderMap) -> Response {
     }
 }
 
-/// What a page says that is none.
-pub fn problem(page: &Page) -> Problem {
+/// The problem that an error page stands for.
+pub(super) fn problem(page: &Page) -> Problem {
     let error = page.facts.iter().find(|(name, _)| *name == "error").and_then(|(_, error)| error.as_str());
     let error = error.unwrap_or_default();
     let is_for_viewers = page.facts.iter().any(|(name, kind)| *name == "type" && kind == "viewer_only");

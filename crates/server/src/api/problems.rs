@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 problems with a stable slug. Forbidden and unknown are the same 404.
+//! Errors as RFC 9457 problems with a stable slug. What is forbidden and what does not exist are the same 404.
 
 use super::MAX_BODY;
 use crate::failure::Failure;
@@ -7,62 +7,62 @@ use axum::response::{IntoResponse, Response};
 use runtime::ports::{AppendError, StoreError};
 use serde_json::{Value, json};
 
-pub const MEDIA_TYPE: &str = "application/problem+json";
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub(crate) struct Problem {
     pub status: StatusCode,
-    /// The `type`: what a program tells problems apart by.
+    /// The `type`, by which programs tell problems apart.
     pub slug: String,
     pub detail: String,
-    /// Seconds after which it is worth trying again.
+    /// Seconds after which a retry makes sense.
     pub retry_after: Option<u64>,
-    /// A member of its own that a program can read, beside the words.
+    /// An additional member for programs.
     pub member: Option<(&'static str, Value)>,
 }
 
-/// Where the problem says no other time.
+/// Seconds to wait where nothing more precise is known.
 const TRY_AGAIN: u64 = 5;
-/// Given by nobody: what an answer that is no problem of ours is read as.
+/// The slug given to a response that is not a problem of this server.
 const FOREIGN: &str = "foreign";
 
 impl Problem {
-    pub fn new(status: StatusCode, slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+    pub(crate) fn new(status: StatusCode, slug: impl Into<String>, detail: impl Into<String>) -> Problem {
         Problem { status, slug: slug.into(), detail: detail.into(), retry_after: None, member: None }
     }
 
-    pub fn not_found(what: &str) -> Problem {
+    /// The same whether it does not exist or may not be seen.
+    pub(crate) fn not_found(what: &str) -> Problem {
         Problem::new(
             StatusCode::NOT_FOUND,
             format!("{what}_not_found"),
-            // The same for one that exists and may not be seen, whichever was asked for.
             format!("there is no {what} with that id that you may see"),
         )
     }
 
-    /// The same for one of several that a body named.
-    pub fn unknown(what: &str, id: &str) -> Problem {
+    /// The same for an id or name in a request body.
+    pub(crate) fn unknown(what: &str, id: &str) -> Problem {
         Problem { detail: format!("there is no {what} {id} that you may see"), ..Problem::not_found(what) }
     }
 
-    pub fn with(self, name: &'static str, value: Value) -> Problem {
+    pub(crate) fn with(self, name: &'static str, value: Value) -> Problem {
         Problem { member: Some((name, value)), ..self }
     }
 
-    pub fn body_too_large() -> Problem {
+    pub(crate) fn body_too_large() -> Problem {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
-            format!("a request body may have at most {MAX_BODY} bytes; nothing was changed"),
+            format!("the request body is larger than {MAX_BODY} bytes; nothing was changed"),
         )
     }
 
-    pub fn invalid(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+    pub(crate) fn invalid(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, slug, detail)
     }
 
-    /// What another process answered; something that is no problem document is kept as its text.
-    pub fn parse(status: StatusCode, text: &str) -> Problem {
+    /// Reads the problem that another process answered with; any other text becomes its detail.
+    pub(crate) fn parse(status: StatusCode, text: &str) -> Problem {
         let Ok(Value::Object(mut body)) = serde_json::from_str(text) else {
             return Problem::new(status, FOREIGN, format!("{status}: {text}"));
         };
@@ -72,8 +72,8 @@ impl Problem {
         Problem { status, slug, detail, retry_after: None, member: None }
     }
 
-    /// The document itself.
-    pub fn json(&self) -> Value {
+    /// The problem document.
+    pub(crate) fn json(&self) -> Value {
         let title = self.status.canonical_reason().unwrap_or("Error");
         let mut body =
             json!({"type": self.slug, "title": title, "status": self.status.as_u16(), "detail": self.detail});
@@ -83,13 +83,13 @@ impl Problem {
         body
     }
 
-    /// It is not an answer of ours.
-    pub fn is_foreign(&self) -> bool {
+    /// Whether the response did not come from a Pleach server.
+    pub(crate) fn is_foreign(&self) -> bool {
         self.slug == FOREIGN || self.slug.is_empty()
     }
 
-    /// For the command line: the same words, and what to type next.
-    pub fn into_failure(self) -> Failure {
+    /// For the command line: the detail, and the command to type next.
+    pub(crate) fn into_failure(self) -> Failure {
         let next = match self.slug.as_str() {
             "run_not_found" => Some("`pleach ls` lists the runs you may see."),
             "node_not_found" => Some("`pleach show RUN` lists the nodes of a tree run."),

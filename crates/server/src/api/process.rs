@@ -13,13 +13,13 @@ use runtime::ports::{LOCAL_HANDLE, Library};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::get("/healthz", Access::Public, "The process is alive", healthy).gives_text(200, "text/plain"),
+        Route::get("/healthz", Access::Public, "The process is alive", healthy).returns_text(200, "text/plain"),
         Route::get("/readyz", Access::Public, "The database answers and has this version's schema", ready)
-            .gives_text(200, "text/plain"),
-        Route::get("/openapi.json", Access::Public, "This document", document).gives(200, open()),
-        Route::get("/api/holder", Access::Read, "Which process answers, and what it drives", holder).gives(
+            .returns_text(200, "text/plain"),
+        Route::get("/openapi.json", Access::Public, "This document", document).returns(200, open()),
+        Route::get("/api/holder", Access::Read, "Which process answers, and what it drives", holder).returns(
             200,
             record! { "Holder":
                 pid: count(), version: text(), drives: one_of(["nothing", "some", "all"]);
@@ -29,20 +29,20 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// Whoever asks whether to send people here cannot wait longer.
-const READY: Duration = Duration::from_millis(1_500);
+/// Load balancers wait about this long for an answer.
+const READY_WITHIN: Duration = Duration::from_millis(1_500);
 
 async fn healthy() -> &'static str {
     "ok\n"
 }
 
-/// A store is only ever open with the schema it needs, so that it answers is all there is to ask.
+/// A store opens only with the schema of this version, so an answer is proof enough.
 async fn ready(State(app): State<Arc<AppState>>) -> ApiResult<&'static str> {
-    let found = tokio::time::timeout(READY, app.store.actor(LOCAL_HANDLE)).await;
-    let found = found.map_err(|_| unready("the database does not answer"))?;
+    let found = tokio::time::timeout(READY_WITHIN, app.store.actor(LOCAL_HANDLE)).await;
+    let found = found.map_err(|_| unready("the database does not answer; try again in a moment"))?;
     match found? {
         Some(_) => Ok("ready\n"),
-        None => Err(unready("the database answers but has nobody in it yet")),
+        None => Err(unready("the database is still being set up; try again in a moment")),
     }
 }
 
@@ -65,17 +65,18 @@ async fn holder(State(app): State<Arc<AppState>>) -> Json<HolderView> {
     })
 }
 
-/// What is no route of the API may be a part of the web page.
-pub async fn nowhere(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+/// A path that is no route of the API may belong to the web page.
+pub(super) async fn not_found(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     ui::answer(&method, &uri, &headers).unwrap_or_else(|| {
-        Problem::new(StatusCode::NOT_FOUND, "not_found", format!("there is nothing at {}", uri.path())).into_response()
+        Problem::new(StatusCode::NOT_FOUND, "not_found", format!("there is no route or page at {}", uri.path()))
+            .into_response()
     })
 }
 
-pub async fn no_such_method(method: Method, uri: Uri) -> Problem {
+pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",
-        format!("{} does not take {method}; the Allow header says what it takes", uri.path()),
+        format!("{} does not support {method}; the Allow header lists what it supports", uri.path()),
     )
 }

@@ -1,74 +1,72 @@
-//! Projects. Who belongs to one, and in which role, is said in `members`.
+//! Routes for projects. Who belongs to one, and in which role, is in `members`.
 
-use super::caller::{Caller, Id, JsonBody};
-use super::documents::own_props;
+use super::caller::{Caller, Context, Id, JsonBody};
+use super::documents::user_props;
 use super::problems::Problem;
-use super::query::QueryString;
+use super::query::{PageQuery, QueryString};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::schema::{form, id, open, page, text, whole, words};
+use super::schema::{form, id, open, text, words};
 use super::version::{HasVersion, IfMatch, Versioned, write};
 use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::ProjectId;
 use engine::role::Role;
-use engine::workspace::{Change, Mutation, Project};
+use engine::workspace::{Mutation, Project};
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::sync::Arc;
 use store::Removed;
 
 const MAX_DESCRIPTION: usize = 100_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     const ONE: &str = "/api/projects/{id}";
     let changed = || [("description", text()), ("props", open())];
     let [description, props] = changed();
     vec![
         Route::get("/api/projects", Read, "The projects you may see, newest first", list)
-            .asks("cursor", id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(records::project())),
+            .returns_page(id(), records::project()),
         Route::post("/api/projects", Run, "A new project, yours", create)
-            .takes(form([("title", words(MAX_TITLE))], changed()))
-            .gives(201, records::project())
+            .body(form([("title", words(MAX_TITLE))], changed()))
+            .returns(201, records::project())
             .personal(),
-        Route::get(ONE, Read, "A project", show).gives(200, records::project()),
+        Route::get(ONE, Read, "A project", show).returns(200, records::project()),
         Route::patch(ONE, Run, "Change a project; props are merged key by key", edit)
             .header("If-Match", version::schema())
-            .takes(form([], [("title", words(MAX_TITLE)), description, props]))
-            .gives(200, records::project())
-            .refuses([412, 428]),
+            .body(form([], [("title", words(MAX_TITLE)), description, props]))
+            .returns(200, records::project())
+            .errors([412, 428]),
         Route::delete(ONE, Run, "Remove a project that no run works in, with everything in it", remove)
-            .gives_nothing(204),
+            .returns_empty(204),
     ]
 }
 
-pub const MAX_TITLE: usize = 500;
-pub const MAX_PAGE: usize = 200;
+pub(super) const MAX_TITLE: usize = 500;
 
-pub fn titled(text: &str) -> ApiResult<String> {
+pub(super) fn checked_title(text: &str) -> ApiResult<String> {
     let title = text.trim();
     match title.chars().count() {
         1..=MAX_TITLE => Ok(title.to_owned()),
-        n => Err(Problem::invalid("bad_title", format!("the title has {n} characters; it must have 1 to {MAX_TITLE}"))),
-    }
-}
-
-fn described(text: String) -> ApiResult<String> {
-    match text.chars().count() {
-        0..=MAX_DESCRIPTION => Ok(text),
         n => Err(Problem::invalid(
-            "bad_description",
-            format!("the description has {n} characters; {MAX_DESCRIPTION} is the most"),
+            "bad_title",
+            format!("the title has {n} characters; it must have 1 to {MAX_TITLE}; nothing was changed"),
         )),
     }
 }
 
-/// A project, and what the caller is in it.
+fn checked_description(text: String) -> ApiResult<String> {
+    match text.chars().count() {
+        0..=MAX_DESCRIPTION => Ok(text),
+        n => Err(Problem::invalid(
+            "bad_description",
+            format!("the description has {n} characters; at most {MAX_DESCRIPTION} are allowed; nothing was changed"),
+        )),
+    }
+}
+
+/// A project with the caller's role in it.
 #[derive(Serialize)]
 struct ProjectView {
     #[serde(flatten)]
@@ -83,7 +81,7 @@ impl HasVersion for ProjectView {
     }
 }
 
-async fn viewed(app: &AppState, caller: &Caller, projects: Vec<Project>) -> ApiResult<Vec<ProjectView>> {
+async fn with_roles(app: &AppState, caller: &Caller, projects: Vec<Project>) -> ApiResult<Vec<ProjectView>> {
     let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
     let roles = access::roles_in(app, caller, &ids).await?;
     let role = |project: &Project| roles.iter().find(|(of, _)| *of == project.id).map(|(_, role)| *role);
@@ -96,8 +94,8 @@ async fn visible(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Pr
     Ok(ProjectView { project, role })
 }
 
-/// A project for something new to go into.
-pub async fn with_room(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
+/// A project to which the caller may add a document or task.
+pub(super) async fn with_space(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     let project = access::write_project(app, caller, id).await?;
     match app.store.has_room(id).await? {
         true => Ok(project),
@@ -105,29 +103,22 @@ pub async fn with_room(app: &AppState, caller: &Caller, id: ProjectId) -> ApiRes
             StatusCode::INSUFFICIENT_STORAGE,
             "project_full",
             format!(
-                "project {:?} has as many documents and tasks as a project may have (project_items in the configuration); nothing was \
-                 written; remove some, or use another project",
+                "project {:?} holds as many documents and tasks as the configuration allows (project_items); nothing was written. \
+                 Remove some, or use another project",
                 project.title
             ),
         )),
     }
 }
 
-#[derive(Deserialize)]
-struct ListQuery {
-    cursor: Option<ProjectId>,
-    limit: Option<usize>,
-}
-
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    QueryString(query): QueryString<ListQuery>,
+    Context(app, caller): Context,
+    QueryString(query): QueryString<PageQuery<ProjectId>>,
 ) -> ApiResult<Json<Page<ProjectView>>> {
-    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-    let found = app.store.projects(&caller.scope(), query.cursor, limit + 1).await?;
+    let (limit, slice) = query.slice(50);
+    let found = app.store.projects(&caller.scope(), slice.after, slice.limit).await?;
     let page = Page::cut(found, limit, |project| project.id.to_string());
-    Ok(Json(Page { items: viewed(&app, &caller, page.items).await?, next_cursor: page.next_cursor }))
+    Ok(Json(Page { items: with_roles(&app, &caller, page.items).await?, next_cursor: page.next_cursor }))
 }
 
 #[derive(Deserialize)]
@@ -141,23 +132,18 @@ struct NewProject {
 }
 
 async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     JsonBody(new): JsonBody<NewProject>,
 ) -> ApiResult<Versioned<ProjectView>> {
     let id: ProjectId = runs::mint(&app);
-    let (title, description) = (titled(&new.title)?, described(new.description)?);
-    let props = Value::Object(own_props(new.props)?);
+    let (title, description) = (checked_title(&new.title)?, checked_description(new.description)?);
+    let props = Value::Object(user_props(new.props)?);
     let mutation = Mutation::CreateProject { id, title, description, props, owner: caller.id() };
-    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    write(&app, &caller, vec![mutation]).await?;
     Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
-async fn show(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<ProjectId>,
-) -> ApiResult<Versioned<ProjectView>> {
+async fn show(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Versioned<ProjectView>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -170,8 +156,7 @@ struct ProjectPatch {
 }
 
 async fn edit(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<ProjectId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<ProjectPatch>,
@@ -181,15 +166,15 @@ async fn edit(
     let mutation = Mutation::UpdateProject {
         id,
         expected_version: project.version,
-        title: patch.title.as_deref().map(titled).transpose()?,
-        description: patch.description.map(described).transpose()?,
-        props: patch.props.map(own_props).transpose()?.map(Value::Object),
+        title: patch.title.as_deref().map(checked_title).transpose()?,
+        description: patch.description.map(checked_description).transpose()?,
+        props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
-    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    write(&app, &caller, vec![mutation]).await?;
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<StatusCode> {
     app.commands()?;
     access::own_project(&app, &caller, id).await?;
     match app.store.remove_project(id).await? {
@@ -198,7 +183,7 @@ async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Pro
         Removed::Needed => Err(Problem::new(
             StatusCode::CONFLICT,
             "project_in_use",
-            "runs work or worked in this project; nothing was removed. Delete those runs first",
+            "runs belong to this project; nothing was removed. Remove those runs first",
         )),
     }
 }

@@ -30,17 +30,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wire::{ClientMessage, ProtocolVersion};
 
-const MOST_CHANNELS: usize = 100;
-/// Of a message and of each of its frames: what the protocol needs is small.
-const MOST_MESSAGE: usize = 64 << 10;
-/// Read at a time; kept by every socket.
+const MAX_CHANNELS: usize = 100;
+/// Bytes of a message and of each of its frames; the protocol needs little.
+const MAX_MESSAGE: usize = 64 << 10;
+/// Every socket keeps a buffer of this size, so it is small.
 const READ_BUFFER: usize = 4 << 10;
-/// A socket on which nobody has shown a valid token by then is closed.
+/// A socket without a valid token is closed after this time.
 const LOGIN_WITHIN: Duration = Duration::from_secs(10);
-/// Clients send a heartbeat every 25 seconds or so; one that is silent for this long is gone.
+/// Clients send a heartbeat about every 25 seconds; one that is silent for this long is closed.
 const SILENCE: Duration = Duration::from_secs(90);
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get(
             "/realtime/v1/websocket",
@@ -48,10 +48,10 @@ pub fn routes() -> Vec<Route> {
             "Events as broadcasts on private topics (WebSocket)",
             connect,
         )
-        .asks("apikey", text())
-        .asks("vsn", one_of(["1.0.0", "2.0.0"]))
-        .gives_text(101, "application/octet-stream")
-        .refuses([400, 426]),
+        .query("apikey", text())
+        .query("vsn", one_of(["1.0.0", "2.0.0"]))
+        .returns_text(101, "application/octet-stream")
+        .errors([400, 426]),
     ]
 }
 
@@ -65,47 +65,51 @@ async fn connect(
     State(app): State<Arc<AppState>>,
     QueryString(query): QueryString<ConnectQuery>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
-    place: Option<Extension<Connection>>,
+    entry: Option<Extension<Connection>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> ApiResult<Response> {
     let version = ProtocolVersion::parse(query.vsn.as_deref())
-        .ok_or_else(|| Problem::invalid("unknown_vsn", "vsn is 1.0.0 or 2.0.0"))?;
+        .ok_or_else(|| Problem::invalid("unknown_vsn", "vsn must be 1.0.0 or 2.0.0"))?;
     let upgrade = upgrade.map_err(|refused| {
-        Problem::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", format!("this is a WebSocket: {refused}"))
+        Problem::new(
+            StatusCode::UPGRADE_REQUIRED,
+            "upgrade_required",
+            format!("this path needs a WebSocket: {refused}"),
+        )
     })?;
-    let (token, place) = (query.apikey, place.map(|Extension(place)| place));
+    let (token, entry) = (query.apikey, entry.map(|Extension(entry)| entry));
     let peer = peer.map(|Extension(ConnectInfo(address))| address.ip());
-    let upgrade = upgrade.max_message_size(MOST_MESSAGE).max_frame_size(MOST_MESSAGE).read_buffer_size(READ_BUFFER);
+    let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE).read_buffer_size(READ_BUFFER);
     Ok(upgrade.on_upgrade(move |socket| async move {
-        if let Some(place) = &place {
-            place.upgrade();
+        if let Some(entry) = &entry {
+            entry.upgrade();
         }
         let connection =
-            RealtimeConnection { app, version, token, peer, place, known: false, channels: Vec::new(), socket };
+            RealtimeConnection { app, version, token, peer, entry, authenticated: false, channels: Vec::new(), socket };
         connection.serve().await;
     }))
 }
 
-/// The client went away, or is to go.
+/// The client disconnected, or has to be disconnected.
 struct Disconnected;
 
 struct RealtimeConnection {
     app: Arc<AppState>,
     version: ProtocolVersion,
-    /// The token of the URL, good for every topic that is joined without one of its own.
+    /// The token of the URL, for topics that are joined without one.
     token: Option<String>,
     peer: Option<IpAddr>,
-    /// Its place among all connections.
-    place: Option<Connection>,
-    /// A valid token was shown.
-    known: bool,
+    /// Its entry among all connections.
+    entry: Option<Connection>,
+    /// A valid token was received.
+    authenticated: bool,
     channels: Vec<Channel>,
     socket: WebSocket,
 }
 
 impl RealtimeConnection {
     async fn serve(mut self) {
-        // What may be the key of somebody else's service is looked at when a topic is joined with it.
+        // A URL key of another form may belong to another service; it is checked when a topic is joined with it.
         if let Some(token) = self.token.clone().filter(|token| Secret::parse(token).is_some()) {
             let _ = self.recognize(&token).await;
         }
@@ -115,14 +119,14 @@ impl RealtimeConnection {
                 message = self.socket.recv() => {
                     silent = Instant::now() + SILENCE;
                     match message {
-                        Some(Ok(Message::Text(text))) => self.hear(&text).await,
+                        Some(Ok(Message::Text(text))) => self.receive(&text).await,
                         Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                        // Pings are answered for us; binary frames are broadcasts of clients, which are not taken.
+                        // The library answers pings; binary frames are broadcasts of clients, which are ignored.
                         Some(Ok(_)) => Ok(()),
                     }
                 }
-                (index, input) = next_of(&mut self.channels) => self.tell(index, input).await,
-                () = tokio::time::sleep_until(login), if !self.known => Err(Disconnected),
+                (index, input) = next_of(&mut self.channels) => self.forward(index, input).await,
+                () = tokio::time::sleep_until(login), if !self.authenticated => Err(Disconnected),
                 () = tokio::time::sleep_until(silent) => Err(Disconnected),
             };
             if turn.is_err() {
@@ -131,7 +135,7 @@ impl RealtimeConnection {
         }
     }
 
-    async fn hear(&mut self, text: &str) -> Result<(), Disconnected> {
+    async fn receive(&mut self, text: &str) -> Result<(), Disconnected> {
         let Some(message) = ClientMessage::parse(self.version, text) else { return Ok(()) };
         match message.event.as_str() {
             "phx_join" => self.join(message).await,
@@ -149,7 +153,7 @@ impl RealtimeConnection {
 
     async fn join(&mut self, message: ClientMessage) -> Result<(), Disconnected> {
         self.channels.retain(|channel| channel.topic != message.topic);
-        if self.channels.len() >= MOST_CHANNELS {
+        if self.channels.len() >= MAX_CHANNELS {
             return self.reply(&message, false, json!({"reason": "too many topics on this connection"})).await;
         }
         match self.admit(&message).await {
@@ -161,7 +165,7 @@ impl RealtimeConnection {
                 self.reply(&message, false, json!({"reason": problem.detail})).await?;
                 Err(Disconnected)
             }
-            // Unknown and forbidden are the same here too.
+            // The same for a topic that does not exist and one that may not be joined.
             Err(_) => self.reply(&message, false, json!({"reason": "Unauthorized: you may not join this topic"})).await,
         }
     }
@@ -173,9 +177,9 @@ impl RealtimeConnection {
         let origin = &self.app.origin;
         let caller = auth::recognize(&self.app, token).await;
         let caller = caller.map_err(|problem| origin.refused(&origin.guesses, self.peer, problem))?;
-        self.known = true;
-        if let Some(place) = &self.place {
-            place.authenticate();
+        self.authenticated = true;
+        if let Some(entry) = &self.entry {
+            entry.authenticate();
         }
         Ok(caller)
     }
@@ -187,10 +191,10 @@ impl RealtimeConnection {
         Channel::open(&self.app, caller, message).await
     }
 
-    /// A new token for a topic that is joined already. One that may not see it ends the topic.
+    /// Replaces the token of a joined topic. A token that may not read it ends the topic.
     async fn renew(&mut self, message: ClientMessage) -> Result<(), Disconnected> {
         let Some(index) = self.channels.iter().position(|channel| channel.topic == message.topic) else {
-            // Sent before the join: good for the joins that follow.
+            // Sent before the join: used for the joins that follow.
             self.token = message.payload["access_token"].as_str().map(str::to_owned).or(self.token.take());
             return Ok(());
         };
@@ -206,7 +210,7 @@ impl RealtimeConnection {
         }
     }
 
-    async fn tell(&mut self, index: usize, input: ChannelInput) -> Result<(), Disconnected> {
+    async fn forward(&mut self, index: usize, input: ChannelInput) -> Result<(), Disconnected> {
         match input {
             ChannelInput::Broadcasts(payloads) => {
                 let (topic, join_ref) = (self.channels[index].topic.clone(), self.channels[index].join_ref.clone());
@@ -240,7 +244,7 @@ impl RealtimeConnection {
         payload: &str,
     ) -> Result<(), Disconnected> {
         let text = wire::frame(self.version, join_ref, reference, topic, event, payload);
-        // Who does not read is not waited for.
+        // A client that does not read is disconnected.
         let sent = tokio::time::timeout(SILENCE, self.socket.send(Message::Text(text.into()))).await;
         sent.ok().and_then(Result::ok).ok_or(Disconnected)
     }

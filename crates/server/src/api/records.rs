@@ -1,6 +1,6 @@
 //! Schemas of the records that several routes use: runs, limits, nodes, documents, people.
 
-pub mod run_schemas;
+pub(super) mod run_schemas;
 
 use super::schema::*;
 use engine::role::Role as MemberRole;
@@ -9,7 +9,7 @@ use engine::tree::status::NodeStatus;
 use engine::workspace::TaskState;
 use serde_json::json;
 
-pub fn run() -> Schema {
+pub(super) fn run() -> Schema {
     let criterion = record([("id", text()), ("text", text())], []);
     record! { "Run":
         id: id(), kind: kind(), objective: text(), scope: scope(), project_ids: list(id()), status: status(),
@@ -24,15 +24,15 @@ pub fn run() -> Schema {
     }
 }
 
-pub fn kind() -> Schema {
+pub(super) fn kind() -> Schema {
     named("Kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
 }
 
-pub fn status() -> Schema {
+pub(super) fn status() -> Schema {
     named("Status", one_of(Status::ALL.iter().map(|status| status.name())))
 }
 
-pub fn scope() -> Schema {
+pub(super) fn scope() -> Schema {
     named("Scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name())))
 }
 
@@ -52,7 +52,7 @@ fn outcome() -> Schema {
     named("Outcome", one_of(["success", "partial", "no_op"]))
 }
 
-pub fn metrics() -> Schema {
+pub(super) fn metrics() -> Schema {
     record! { "Metrics":
         tokens_in: count(), tokens_out: count(), tokens_cached: count(), tokens_presumed: count(),
         cost_usd: amount(), cost_presumed_usd: amount(), cost_known: flag(), running_ms: count(),
@@ -61,7 +61,7 @@ pub fn metrics() -> Schema {
     }
 }
 
-pub fn question() -> Schema {
+pub(super) fn question() -> Schema {
     record! { "Question":
         id: id(), text: text(), options: list(text()), deadline_at: nullable(time()), default: nullable(text()),
         answer: nullable(text()), asked_at: time(), answered_at: nullable(time());
@@ -69,8 +69,8 @@ pub fn question() -> Schema {
     }
 }
 
-/// Limits to set; what is absent stays as it is.
-pub fn budgets() -> Schema {
+/// Limits to set; absent ones stay as they are.
+pub(super) fn budgets() -> Schema {
     let limit = || whole(0, u32::MAX.into());
     form! { "Budgets":
         ;
@@ -81,8 +81,8 @@ pub fn budgets() -> Schema {
     }
 }
 
-/// One node of a tree; `metrics` are of its whole subtree, `own_metrics` its own.
-pub fn node() -> Schema {
+/// A node of a tree. `metrics` cover its subtree, `own_metrics` the node alone.
+pub(super) fn node() -> Schema {
     record! { "Node":
         id: id(), run_id: id(), ordinal: count(), parent_node_id: nullable(id()), title: text(), reason: text(),
         success_criteria: list(text()), band_index: count(), step_index: count(), step_id: nullable(text()),
@@ -95,7 +95,7 @@ pub fn node() -> Schema {
     }
 }
 
-pub fn artifact() -> Schema {
+pub(super) fn artifact() -> Schema {
     record! { "Artifact":
         id: id(), run_id: id(), node_id: id(), artifact_type: one_of(["document", "json", "summary", "other"]),
         document_id: nullable(id()), json_payload: anything(), content: anything(), is_primary: flag(),
@@ -104,36 +104,35 @@ pub fn artifact() -> Schema {
 }
 
 /// An event of the log, as it is stored and streamed.
-pub fn event() -> Schema {
+pub(super) fn event() -> Schema {
     record! { "Event":
         runId: id(), seq: whole(1, i64::MAX), type: text(), timestamp: time(), hash: text(), payload: open();
         nodeId: id(), parentNodeId: id(), actor: record([("kind", text())], [("id", text())]),
     }
 }
 
-pub fn actor() -> Schema {
+pub(super) fn actor() -> Schema {
     record! { "Actor":
-        id: id(), kind: actor_kind(), handle: text(), name: text(), created_at: time(),
+        id: id(), kind: one_of(["person", "subagent"]), handle: text(), name: text(), created_at: time(),
     }
 }
 
-fn actor_kind() -> Schema {
-    one_of(["person", "subagent"])
+/// An actor who belongs to a project or is invited to it.
+pub(super) fn member() -> Schema {
+    let own = record([("role", member_role()), ("invited", flag())], []);
+    named("Member", extended(actor(), own))
 }
 
-/// Somebody in a project, or invited to it.
-pub fn member() -> Schema {
-    record! { "Member":
-        id: id(), kind: actor_kind(), handle: text(), name: text(), created_at: time(),
-        role: member_role(), invited: flag(),
-    }
+/// Who wrote something, the platform included.
+pub(super) fn author() -> Schema {
+    record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())])
 }
 
-pub fn member_role() -> Schema {
+pub(super) fn member_role() -> Schema {
     named("MemberRole", one_of(MemberRole::ALL.map(MemberRole::name)))
 }
 
-pub fn project() -> Schema {
+pub(super) fn project() -> Schema {
     record! { "Project":
         id: id(), title: text(), description: text(), props: open(), version: count(), created_at: time(),
         updated_at: time();
@@ -141,30 +140,30 @@ pub fn project() -> Schema {
     }
 }
 
-pub fn document() -> Schema {
+pub(super) fn document() -> Schema {
     record! { "Document":
         id: id(), project_id: id(), title: text(), type_key: text(), content: text(), props: open(),
         version: count(), created_at: time(), updated_at: time(),
     }
 }
 
-pub fn task() -> Schema {
+pub(super) fn task() -> Schema {
     record! { "Task":
         id: id(), project_id: id(), title: text(), description: text(), state: task_state(), props: open(),
         version: count(), created_at: time(), updated_at: time(),
     }
 }
 
-pub fn task_state() -> Schema {
+pub(super) fn task_state() -> Schema {
     named("TaskState", one_of(TaskState::ALL.iter().map(|state| state.name())))
 }
 
-pub fn edge() -> Schema {
+pub(super) fn edge() -> Schema {
     record! { "Edge":
         id: id(), project_id: id(), src: id(), dst: id(), rel: text(), props: open(), created_at: time(),
     }
 }
 
-pub fn problem() -> Schema {
+pub(super) fn problem() -> Schema {
     named("Problem", record([("type", text()), ("title", text()), ("status", whole(400, 599)), ("detail", text())], []))
 }

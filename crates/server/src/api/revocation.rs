@@ -14,87 +14,87 @@ use store::SqlStore;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, watch};
 
-/// A stream must end within five seconds of what it relies on.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// A stream must end within five seconds of its revocation.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Answers which of these have ended.
+/// Says which of the things that streams depend on have ended.
 #[async_trait]
-pub trait RevocationCheck<T>: Send + Sync + 'static {
+pub(crate) trait RevocationCheck<T>: Send + Sync + 'static {
     async fn ended(&self, of: &[T]) -> Result<Vec<T>, StoreError>;
 }
 
-/// Rung when anything ended that streams rely on. That is rare, so one serves for all: whoever hears it looks around.
+/// Raised when anything ended that streams depend on. That is rare, so one signal serves all streams, and each checks its own.
 #[derive(Clone, Default)]
-pub struct RevocationSignal(Arc<Signal>);
+pub(crate) struct RevocationSignal(Arc<Signal>);
 
 #[derive(Default)]
 struct Signal {
-    times: AtomicU64,
-    rung: Arc<Notify>,
+    count: AtomicU64,
+    notify: Arc<Notify>,
 }
 
 impl RevocationSignal {
-    fn ring(&self) {
-        self.0.times.fetch_add(1, SeqCst);
-        self.0.rung.notify_waiters();
+    fn raise(&self) {
+        self.0.count.fetch_add(1, SeqCst);
+        self.0.notify.notify_waiters();
     }
 
-    pub fn times(&self) -> u64 {
-        self.0.times.load(SeqCst)
+    pub(crate) fn count(&self) -> u64 {
+        self.0.count.load(SeqCst)
     }
 
-    /// The next time it rings, from now on.
-    pub fn next(&self) -> OwnedNotified {
-        self.0.rung.clone().notified_owned()
+    /// Completes the next time it is raised.
+    pub(crate) fn next(&self) -> OwnedNotified {
+        self.0.notify.clone().notified_owned()
     }
 }
 
-pub struct Revocations<T> {
-    look: Box<dyn RevocationCheck<T>>,
+pub(crate) struct Revocations<T> {
+    check: Box<dyn RevocationCheck<T>>,
     revoked: RevocationSignal,
-    relied_on: Mutex<HashMap<T, watch::Sender<()>>>,
+    watched: Mutex<HashMap<T, watch::Sender<()>>>,
 }
 
-/// Somebody's own sight of the end of what they rely on; the alarm says when to look.
-pub struct RevocationWatch(watch::Receiver<()>);
+/// Tells one stream whether what it depends on has ended. The signal says when to ask.
+pub(crate) struct RevocationWatch(watch::Receiver<()>);
 
 impl RevocationWatch {
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.0.has_changed().is_err()
     }
 }
 
 impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
-    pub fn new(look: impl RevocationCheck<T>, revoked: &RevocationSignal) -> Arc<Revocations<T>> {
-        Arc::new(Revocations { look: Box::new(look), revoked: revoked.clone(), relied_on: Mutex::default() })
+    pub(crate) fn new(check: impl RevocationCheck<T>, revoked: &RevocationSignal) -> Arc<Revocations<T>> {
+        Arc::new(Revocations { check: Box::new(check), revoked: revoked.clone(), watched: Mutex::default() })
     }
 
-    pub fn end_of(self: &Arc<Self>, thing: T) -> RevocationWatch {
-        let mut relied_on = self.relied_on();
-        if relied_on.is_empty() {
-            tokio::spawn(self.clone().look());
+    pub(crate) fn watch(self: &Arc<Self>, thing: T) -> RevocationWatch {
+        let mut watched = self.watched();
+        if watched.is_empty() {
+            tokio::spawn(self.clone().poll());
         }
-        RevocationWatch(relied_on.entry(thing).or_insert_with(|| watch::channel(()).0).subscribe())
+        RevocationWatch(watched.entry(thing).or_insert_with(|| watch::channel(()).0).subscribe())
     }
 
-    fn relied_on(&self) -> MutexGuard<'_, HashMap<T, watch::Sender<()>>> {
-        self.relied_on.lock().unwrap_or_else(PoisonError::into_inner)
+    fn watched(&self) -> MutexGuard<'_, HashMap<T, watch::Sender<()>>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until nobody listens any more.
-    async fn look(self: Arc<Self>) {
+    /// Runs until no stream is left.
+    async fn poll(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
             let things: Vec<T> = {
-                let mut relied_on = self.relied_on();
-                relied_on.retain(|_, told| told.receiver_count() > 0);
-                if relied_on.is_empty() {
+                let mut watched = self.watched();
+                watched.retain(|_, sender| sender.receiver_count() > 0);
+                if watched.is_empty() {
                     return;
                 }
-                relied_on.keys().cloned().collect()
+                watched.keys().cloned().collect()
             };
-            let ended = self.look.ended(&things).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "what open streams rely on could not be looked at");
+            let ended = self.check.ended(&things).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "revocations could not be checked; open streams go on until the next check");
                 Vec::new()
             });
             if ended.is_empty() {
@@ -102,12 +102,12 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
             }
             let ended: HashSet<T> = ended.into_iter().collect();
             let nothing_left = {
-                let mut relied_on = self.relied_on();
-                // Removing the sender is what those who look see.
-                relied_on.retain(|thing, _| !ended.contains(thing));
-                relied_on.is_empty()
+                let mut watched = self.watched();
+                // Dropping the sender is how a watch learns of the end.
+                watched.retain(|thing, _| !ended.contains(thing));
+                watched.is_empty()
             };
-            self.revoked.ring();
+            self.revoked.raise();
             if nothing_left {
                 return;
             }
@@ -115,8 +115,8 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
     }
 }
 
-/// Which credentials are not valid any more.
-pub struct KeyCheck {
+/// Which credentials are no longer valid.
+pub(crate) struct KeyCheck {
     pub keys: Arc<SqlStore>,
     pub clock: Arc<dyn Clock>,
 }
@@ -128,11 +128,11 @@ impl RevocationCheck<KeyId> for KeyCheck {
     }
 }
 
-/// A run, as somebody sees it.
-pub type RunSight = (Scope, RunId);
+/// A run together with the scope through which a reader sees it.
+pub(crate) type RunSight = (Scope, RunId);
 
-/// Which runs may not be seen any more by whom: a membership ended, or the run is gone.
-pub struct RunSightCheck(pub Arc<SqlStore>);
+/// Which runs their readers can no longer see, because a membership ended or the run was removed.
+pub(crate) struct RunSightCheck(pub Arc<SqlStore>);
 
 #[async_trait]
 impl RevocationCheck<RunSight> for RunSightCheck {

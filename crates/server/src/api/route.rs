@@ -1,12 +1,12 @@
-//! A route as a value: method, path, the access it needs, what it takes and gives, and its handler. The router, the
-//! API document and the table of access tests are all made from these; nothing is served that is not one.
+//! A route as a value: method, path, required access, schemas and handler. The router, the API document and the access tests
+//! are all made from these values, so no route can be served without being documented and tested.
 
 use super::AppState;
 use super::auth::{self, RequestSource};
 use super::caller::BodySchema;
-use super::query::QueryParameters;
+use super::query::{MAX_PAGE, QueryParameters};
 use super::records;
-use super::schema::{Schema, has_secret};
+use super::schema::{Schema, has_secret, page, whole};
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -15,22 +15,22 @@ use axum::{Extension, Router};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a token must allow. Each allows what stands before it.
+/// What a token must allow. Each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub(crate) enum Access {
     /// Anybody, without a token.
     Public,
     /// Anybody on the server's own machine; others as for `Read`.
     Local,
     Read,
-    /// Start, steer and end runs; change the workspace.
+    /// Starts, steers and ends runs; changes the workspace.
     Run,
-    /// Other people's tokens, and who there is.
+    /// Manages people, and tokens of others.
     Admin,
 }
 
 impl Access {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Access::Public => "public",
             Access::Local => "local",
@@ -41,176 +41,163 @@ impl Access {
     }
 }
 
-/// How an answer's body looks.
+/// The body of a response.
 #[derive(Clone, Debug)]
-pub enum Body {
+pub(super) enum Body {
     Json(Schema),
     /// Another media type.
     Text(&'static str),
     Nothing,
 }
 
-pub struct Route {
+/// What is asked of a caller before the handler of a route runs.
+#[derive(Clone, Copy)]
+pub(crate) struct RouteRules {
+    pub access: Access,
+    /// Rate-limited by actor: what the request starts costs more than its response.
+    pub rate_limited: bool,
+    /// About the person, not about one of their projects: refused to bound tokens.
+    pub personal: bool,
+    /// A change that subagents may ask for: the handler checks what they were granted.
+    pub for_agents: bool,
+    /// The response shows a secret, so no copy is kept for a repeated request.
+    pub returns_secret: bool,
+}
+
+pub(crate) struct Route {
     pub method: Method,
     pub path: &'static str,
-    pub access: Access,
+    pub rules: RouteRules,
     pub summary: &'static str,
     pub query: Vec<(&'static str, Schema)>,
     pub headers: Vec<(&'static str, Schema)>,
-    pub takes: Option<Schema>,
-    pub gives: Vec<(u16, Body)>,
-    /// Costs more than an answer: see `auth::RouteAuth`.
-    paced: bool,
-    /// About the person who asks, not about any project of theirs.
-    pub personal: bool,
-    /// See `auth::RouteAuth`.
-    pub for_agents: bool,
-    /// Says no in a page of its own, too.
-    pub refuses_in_pages: bool,
-    refuses: BTreeSet<u16>,
+    pub body: Option<Schema>,
+    pub returns: Vec<(u16, Body)>,
+    /// Errors are pages too, in markdown or JSON.
+    pub errors_as_pages: bool,
+    errors: BTreeSet<u16>,
     handler: MethodRouter<Arc<AppState>>,
 }
 
+/// A constructor for each method. `new` is not generic, so that it is compiled once and not for every handler.
+macro_rules! verbs {
+    ($($name:ident: $method:ident),*) => {
+        $(pub(super) fn $name<H: Handler<T, Arc<AppState>>, T: 'static>(
+            path: &'static str,
+            access: Access,
+            summary: &'static str,
+            handler: H,
+        ) -> Route {
+            Route::new(Method::$method, path, access, summary, on(MethodFilter::$method, handler))
+        })*
+    };
+}
+
 impl Route {
-    pub fn get<H: Handler<T, Arc<AppState>>, T: 'static>(
-        path: &'static str,
-        access: Access,
-        summary: &'static str,
-        handler: H,
-    ) -> Route {
-        Route::new(MethodFilter::GET, Method::GET, path, access, summary, handler)
-    }
+    verbs! { get: GET, post: POST, patch: PATCH, delete: DELETE }
 
-    pub fn post<H: Handler<T, Arc<AppState>>, T: 'static>(
-        path: &'static str,
-        access: Access,
-        summary: &'static str,
-        handler: H,
-    ) -> Route {
-        Route::new(MethodFilter::POST, Method::POST, path, access, summary, handler)
-    }
-
-    pub fn patch<H: Handler<T, Arc<AppState>>, T: 'static>(
-        path: &'static str,
-        access: Access,
-        summary: &'static str,
-        handler: H,
-    ) -> Route {
-        Route::new(MethodFilter::PATCH, Method::PATCH, path, access, summary, handler)
-    }
-
-    pub fn delete<H: Handler<T, Arc<AppState>>, T: 'static>(
-        path: &'static str,
-        access: Access,
-        summary: &'static str,
-        handler: H,
-    ) -> Route {
-        Route::new(MethodFilter::DELETE, Method::DELETE, path, access, summary, handler)
-    }
-
-    fn new<H: Handler<T, Arc<AppState>>, T: 'static>(
-        filter: MethodFilter,
+    fn new(
         method: Method,
         path: &'static str,
         access: Access,
         summary: &'static str,
-        handler: H,
+        handler: MethodRouter<Arc<AppState>>,
     ) -> Route {
+        let rules =
+            RouteRules { access, rate_limited: false, personal: false, for_agents: false, returns_secret: false };
         Route {
             method,
             path,
-            access,
+            rules,
             summary,
             query: Vec::new(),
             headers: Vec::new(),
-            takes: None,
-            gives: Vec::new(),
-            paced: false,
-            personal: false,
-            for_agents: false,
-            refuses_in_pages: false,
-            refuses: BTreeSet::new(),
-            handler: on(filter, handler),
+            body: None,
+            returns: Vec::new(),
+            errors_as_pages: false,
+            errors: BTreeSet::new(),
+            handler,
         }
     }
 
-    /// A parameter of the query string; all are optional but those whose shape says otherwise to the handler.
-    pub fn asks(mut self, name: &'static str, schema: Schema) -> Route {
+    /// A parameter of the query string. All are optional as far as the document says; a handler may insist.
+    pub(super) fn query(mut self, name: &'static str, schema: Schema) -> Route {
         self.query.push((name, schema));
         self
     }
 
-    pub fn header(mut self, name: &'static str, schema: Schema) -> Route {
+    pub(super) fn header(mut self, name: &'static str, schema: Schema) -> Route {
         self.headers.push((name, schema));
         self
     }
 
-    pub fn takes(mut self, schema: Schema) -> Route {
-        self.takes = Some(schema);
+    pub(super) fn body(mut self, schema: Schema) -> Route {
+        self.body = Some(schema);
         self
     }
 
-    pub fn gives(mut self, status: u16, schema: Schema) -> Route {
-        self.gives.push((status, Body::Json(schema)));
+    pub(super) fn returns(mut self, status: u16, schema: Schema) -> Route {
+        self.rules.returns_secret |= has_secret(&schema);
+        self.returns.push((status, Body::Json(schema)));
         self
     }
 
-    /// An answer that is not JSON, by its media type.
-    pub fn gives_text(mut self, status: u16, media_type: &'static str) -> Route {
-        self.gives.push((status, Body::Text(media_type)));
+    /// A page of a list: asks for `cursor` and `limit`, and returns items with the cursor of the next page.
+    pub(super) fn returns_page(self, cursor: Schema, of: Schema) -> Route {
+        self.query("cursor", cursor).query("limit", whole(1, MAX_PAGE as i64)).returns(200, page(of))
+    }
+
+    /// A response that is not JSON, by its media type.
+    pub(super) fn returns_text(mut self, status: u16, media_type: &'static str) -> Route {
+        self.returns.push((status, Body::Text(media_type)));
         self
     }
 
-    /// An answer without a body.
-    pub fn gives_nothing(mut self, status: u16) -> Route {
-        self.gives.push((status, Body::Nothing));
+    /// A response without a body.
+    pub(super) fn returns_empty(mut self, status: u16) -> Route {
+        self.returns.push((status, Body::Nothing));
         self
     }
 
-    pub fn paced(mut self) -> Route {
-        self.paced = true;
+    pub(super) fn rate_limited(mut self) -> Route {
+        self.rules.rate_limited = true;
         self
     }
 
-    /// Refused to a token that is for some projects only.
-    pub fn personal(mut self) -> Route {
-        self.personal = true;
+    /// Refused to bound tokens.
+    pub(super) fn personal(mut self) -> Route {
+        self.rules.personal = true;
         self
     }
 
-    /// What is wrong is said as a page, in markdown or as JSON, like everything else there.
-    pub fn refuses_in_pages(mut self) -> Route {
-        self.refuses_in_pages = true;
+    /// Errors are pages too, in markdown or JSON.
+    pub(super) fn errors_as_pages(mut self) -> Route {
+        self.errors_as_pages = true;
         self
     }
 
-    /// Subagents may ask for this change; the handler judges what they were granted.
-    pub fn for_agents(mut self) -> Route {
-        self.for_agents = true;
+    /// Subagents may ask for this change; the handler checks what they were granted.
+    pub(super) fn for_agents(mut self) -> Route {
+        self.rules.for_agents = true;
         self
     }
 
-    /// Its answer shows a secret, as its shape says.
-    fn gives_secret(&self) -> bool {
-        self.gives.iter().any(|(_, body)| matches!(body, Body::Json(schema) if has_secret(schema)))
-    }
-
-    /// Problems beyond those that follow from the route itself.
-    pub fn refuses<const N: usize>(mut self, statuses: [u16; N]) -> Route {
-        self.refuses.extend(statuses);
+    /// Statuses of problems beyond those that follow from the rest of the route.
+    pub(super) fn errors<const N: usize>(mut self, statuses: [u16; N]) -> Route {
+        self.errors.extend(statuses);
         self
     }
 
-    /// Gives the run as it stands afterwards, or refuses because of where it stands.
-    pub fn gives_run(self) -> Route {
-        self.gives(200, records::run()).refuses([409])
+    /// Returns the run after the command, or 409 when its status does not allow the command.
+    pub(super) fn returns_run(self) -> Route {
+        self.returns(200, records::run()).errors([409])
     }
 
-    /// Every status a client may meet here that is a problem.
-    pub fn refusals(&self) -> BTreeSet<u16> {
-        let mut all = self.refuses.clone();
+    /// Every status with which this route may answer a problem.
+    pub(super) fn all_errors(&self) -> BTreeSet<u16> {
+        let mut all = self.errors.clone();
         all.extend([421, 429, 503]);
-        if self.access != Access::Public {
+        if self.rules.access != Access::Public {
             all.extend([401, 403]);
         }
         if self.path.contains('{') {
@@ -219,7 +206,7 @@ impl Route {
         if !self.query.is_empty() {
             all.extend([400, 422]);
         }
-        if self.takes.is_some() {
+        if self.body.is_some() {
             all.extend([400, 413, 415, 422]);
         }
         if self.method != Method::GET {
@@ -229,21 +216,13 @@ impl Route {
     }
 }
 
-/// The router of these routes. Each is authenticated before its handler runs.
-pub fn serve(routes: Vec<Route>, app: &Arc<AppState>, source: RequestSource) -> Router<Arc<AppState>> {
+/// The router of these routes. Callers are authenticated before a handler runs.
+pub(super) fn serve(routes: Vec<Route>, app: &Arc<AppState>, source: RequestSource) -> Router<Arc<AppState>> {
     routes.into_iter().fold(Router::new(), |router, route| {
-        let guard = auth::RouteAuth {
-            app: app.clone(),
-            source,
-            access: route.access,
-            paced: route.paced,
-            personal: route.personal,
-            for_agents: route.for_agents,
-            gives_secret: route.gives_secret(),
-        };
+        let guard = auth::RouteAuth { app: app.clone(), source, rules: route.rules };
         let mut handler = route.handler.route_layer(Extension(QueryParameters(route.query.into())));
-        // Pages judge what they take by themselves, and say what is wrong as a page.
-        if let Some(schema) = route.takes.filter(|_| !route.refuses_in_pages) {
+        // Pages check their own parameters, and their errors are pages.
+        if let Some(schema) = route.body.filter(|_| !route.errors_as_pages) {
             handler = handler.route_layer(Extension(BodySchema(Arc::new(schema))));
         }
         router.route(route.path, handler.route_layer(from_fn_with_state(guard, auth::admit)))

@@ -4,26 +4,26 @@
 use serde_json::{Value, json};
 
 /// A JSON Schema (2020-12, as OpenAPI 3.1 uses it).
-pub type Schema = Value;
+pub(super) type Schema = Value;
 
-/// Moves what is put into it: `json!` would copy every shape once for each level it is nested in.
+/// Moves its values: `json!` would copy every schema once for each level of nesting.
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Schema {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-pub fn text() -> Schema {
+pub(super) fn text() -> Schema {
     json!({"type": "string"})
 }
 
-/// Shown in this answer and never again: an answer with one in it is not kept for requests sent twice.
-pub fn secret() -> Schema {
+/// A secret is shown in one response only, and no copy of that response is kept for repeated requests.
+pub(super) fn secret() -> Schema {
     json!({"type": "string", "format": SECRET})
 }
 
 const SECRET: &str = "password";
 
-/// Is there a secret somewhere in what has this shape?
-pub fn has_secret(schema: &Schema) -> bool {
+/// Whether the schema has a secret at any depth.
+pub(super) fn has_secret(schema: &Schema) -> bool {
     match schema {
         Value::Object(fields) => {
             fields.get("format").is_some_and(|format| format == SECRET) || fields.values().any(has_secret)
@@ -33,8 +33,8 @@ pub fn has_secret(schema: &Schema) -> bool {
     }
 }
 
-/// Says where a value, or what is in it, is no object though the shape wants one. What may be null is not told here.
-pub fn not_an_object(schema: &Schema, value: &Value, at: &str) -> Option<String> {
+/// Finds a value that is not an object although the schema wants one, and says where. Nulls are left to serde.
+pub(super) fn not_an_object(schema: &Schema, value: &Value, at: &str) -> Option<String> {
     if value.is_null() {
         return None;
     }
@@ -72,67 +72,67 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// From one character to `most`, and not only spaces.
-pub fn words(most: usize) -> Schema {
+/// Text of 1 to `most` characters that is not blank.
+pub(super) fn words(most: usize) -> Schema {
     json!({"type": "string", "minLength": 1, "maxLength": most, "pattern": "\\S"})
 }
 
-pub fn id() -> Schema {
+pub(super) fn id() -> Schema {
     json!({"type": "string", "format": "uuid"})
 }
 
-pub fn time() -> Schema {
+pub(super) fn time() -> Schema {
     json!({"type": "string", "format": "date-time"})
 }
 
-pub fn flag() -> Schema {
+pub(super) fn flag() -> Schema {
     json!({"type": "boolean"})
 }
 
-pub fn whole(least: i64, most: i64) -> Schema {
+pub(super) fn whole(least: i64, most: i64) -> Schema {
     json!({"type": "integer", "minimum": least, "maximum": most})
 }
 
-/// Counts and positions: never negative, no bound worth stating.
-pub fn count() -> Schema {
+/// A count or position: not negative.
+pub(super) fn count() -> Schema {
     json!({"type": "integer", "minimum": 0})
 }
 
-pub fn amount() -> Schema {
+pub(super) fn amount() -> Schema {
     json!({"type": "number", "minimum": 0})
 }
 
-pub fn anything() -> Schema {
+pub(super) fn anything() -> Schema {
     json!({})
 }
 
-/// An object whose keys are the caller's own.
-pub fn open() -> Schema {
+/// An object with any keys.
+pub(super) fn open() -> Schema {
     json!({"type": "object"})
 }
 
-/// The same, with one shape for all that is in it.
-pub fn map_of(schema: Schema) -> Schema {
+/// An object with any keys and one schema for all values.
+pub(super) fn map_of(schema: Schema) -> Schema {
     object([("type", "object".into()), ("additionalProperties", schema)])
 }
 
-pub fn list(of: Schema) -> Schema {
+pub(super) fn list(of: Schema) -> Schema {
     object([("type", "array".into()), ("items", of)])
 }
 
-pub fn up_to(most: usize, of: Schema) -> Schema {
+pub(super) fn up_to(most: usize, of: Schema) -> Schema {
     object([("type", "array".into()), ("items", of), ("maxItems", most.into())])
 }
 
-pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Schema {
+pub(super) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Schema {
     json!({"type": "string", "enum": words.into_iter().collect::<Vec<_>>()})
 }
 
-pub fn nullable(schema: Schema) -> Schema {
+pub(super) fn nullable(schema: Schema) -> Schema {
     object([("anyOf", Value::Array(vec![schema, json!({"type": "null"})]))])
 }
 
-/// What is given: fields may be added in later versions. Fields behind the semicolon may be absent.
+/// The schema of a response: later versions may add fields. Fields after the semicolon are optional.
 macro_rules! record {
     ($name:literal: $($fields:tt)*) => { $crate::api::schema::named($name, record!($($fields)*)) };
     ($($field:ident: $schema:expr),* $(,)? $(; $($maybe:ident: $of:expr),* $(,)?)?) => {
@@ -140,7 +140,7 @@ macro_rules! record {
     };
 }
 
-/// What is taken: an unknown field is refused. Fields behind the semicolon may be absent.
+/// The schema of a request body: unknown fields are refused. Fields after the semicolon are optional.
 macro_rules! form {
     ($name:literal: $($fields:tt)*) => { $crate::api::schema::named($name, form!($($fields)*)) };
     ($($field:ident: $schema:expr),* $(,)? $(; $($maybe:ident: $of:expr),* $(,)?)?) => {
@@ -148,34 +148,51 @@ macro_rules! form {
     };
 }
 
-/// As the macro, for fields that are computed.
-pub fn record<const N: usize, const M: usize>(always: [(&str, Schema); N], sometimes: [(&str, Schema); M]) -> Schema {
-    fields(always.into(), sometimes.into())
+/// Like the macro, for computed fields.
+pub(super) fn record<const N: usize, const M: usize>(
+    required: [(&str, Schema); N],
+    optional: [(&str, Schema); M],
+) -> Schema {
+    fields(required.into(), optional.into())
 }
 
-/// As the macro, for fields that are computed.
-pub fn form<const N: usize, const M: usize>(always: [(&str, Schema); N], sometimes: [(&str, Schema); M]) -> Schema {
-    let mut schema = record(always, sometimes);
+/// Like the macro, for computed fields.
+pub(super) fn form<const N: usize, const M: usize>(
+    required: [(&str, Schema); N],
+    optional: [(&str, Schema); M],
+) -> Schema {
+    let mut schema = record(required, optional);
     schema["additionalProperties"] = Value::Bool(false);
     schema
 }
 
-/// Not generic: compiled once, not once for each pair of lengths.
-fn fields(always: Vec<(&str, Schema)>, sometimes: Vec<(&str, Schema)>) -> Schema {
-    let required = always.iter().map(|(name, _)| Value::from(*name)).collect();
-    let fields = always.into_iter().chain(sometimes).map(|(name, schema)| (name.to_owned(), schema));
+/// Not generic, so that it is compiled once and not for each pair of lengths.
+fn fields(required: Vec<(&str, Schema)>, optional: Vec<(&str, Schema)>) -> Schema {
+    let names = required.iter().map(|(name, _)| Value::from(*name)).collect();
+    let fields = required.into_iter().chain(optional).map(|(name, schema)| (name.to_owned(), schema));
     let fields = Value::Object(fields.collect());
-    object([("type", "object".into()), ("properties", fields), ("required", Value::Array(required))])
+    object([("type", "object".into()), ("properties", fields), ("required", Value::Array(names))])
 }
 
-/// A shape with a name of its own in the document: written once, referred to everywhere.
-pub fn named(name: &str, mut schema: Schema) -> Schema {
+/// A record with the fields of both, those of `base` first.
+pub(super) fn extended(mut base: Schema, more: Schema) -> Schema {
+    for (field, value) in more["properties"].as_object().into_iter().flatten() {
+        base["properties"][field] = value.clone();
+    }
+    if let (Some(required), Some(also)) = (base["required"].as_array_mut(), more["required"].as_array()) {
+        required.extend(also.iter().cloned());
+    }
+    base
+}
+
+/// Gives a schema a name: the API document then has it once and refers to it.
+pub(super) fn named(name: &str, mut schema: Schema) -> Schema {
     schema["title"] = Value::from(name);
     schema
 }
 
-/// A part of a list, and where the next part starts.
-pub fn page(of: Schema) -> Schema {
+/// A page of a list, and the cursor of the next page.
+pub(super) fn page(of: Schema) -> Schema {
     record([("items", list(of)), ("next_cursor", nullable(text()))], [])
 }
 
@@ -184,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r10_a_list_where_an_object_is_due_is_found_at_any_depth() {
+    fn r10_a_list_in_place_of_an_object_is_found_at_any_depth() {
         let limits = || form([], [("max_tokens", count())]);
         let schema = form(
             [("answers", list(form([("text", text())], [])))],
@@ -205,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn x9_a_secret_is_found_wherever_it_stands_in_a_shape() {
+    fn x9_a_secret_is_found_at_any_depth_of_a_schema() {
         assert!(has_secret(&record([("token", secret()), ("record", open())], [])));
         assert!(has_secret(&list(record([], [("made", nullable(record([("key", secret())], [])))]))));
         assert!(!has_secret(&record([("token", text()), ("format", text())], [])));

@@ -5,39 +5,39 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 use store::keys::Digest;
 
-const BEGINNING: &str = "pleach_";
+const PREFIX: &str = "pleach_";
 const RANDOM: usize = 64;
 const CHECKSUM: usize = 8;
-const SHOWN: usize = 8;
+const PREFIX_DIGITS: usize = 8;
 
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub(super) struct Secret(String);
 
 impl Secret {
-    pub fn fresh() -> Secret {
+    pub(super) fn fresh() -> Secret {
         let random = hex(&rand::random::<[u8; 32]>());
-        Secret(format!("{BEGINNING}{random}{}", checksum(&random)))
+        Secret(format!("{PREFIX}{random}{}", checksum(&random)))
     }
 
-    /// `None` for what was never one of ours.
-    pub fn parse(text: &str) -> Option<Secret> {
-        let rest = text.strip_prefix(BEGINNING)?;
+    /// `None` for text that this server cannot have generated.
+    pub(super) fn parse(text: &str) -> Option<Secret> {
+        let rest = text.strip_prefix(PREFIX)?;
         let well_formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
         let (random, sum) = well_formed.then(|| rest.split_at(RANDOM))?;
         (checksum(random) == sum).then(|| Secret(text.to_owned()))
     }
 
-    pub fn digest(&self) -> Digest {
+    pub(super) fn digest(&self) -> Digest {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// Enough to recognise it by, too little to use.
-    pub fn prefix(&self) -> String {
-        self.0[..BEGINNING.len() + SHOWN].to_owned()
+    /// Enough to recognise the secret, too little to use it.
+    pub(super) fn prefix(&self) -> String {
+        self.0[..PREFIX.len() + PREFIX_DIGITS].to_owned()
     }
 
-    /// To hand it to whom it was made for.
-    pub fn reveal(&self) -> &str {
+    /// The secret itself, for the response that hands it out.
+    pub(super) fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_recognised_and_a_mistyped_one_is_not() {
+    fn a_secret_is_parsed_and_a_mistyped_one_is_not() {
         let secret = Secret::fresh();
         assert_eq!(Secret::parse(secret.reveal()), Some(secret.clone()));
         assert_ne!(secret, Secret::fresh());

@@ -1,14 +1,13 @@
 //! A run as it was after any event of its log. The views used last stay folded in memory, so that the next one folds only the
 //! events in between.
 
-use super::caller::{Caller, Id};
+use super::caller::{Context, Id};
 use super::problems::Problem;
 use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
 use super::schema::{count, text};
 use super::{ApiResult, AppState, records};
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::ids::RunId;
@@ -17,17 +16,17 @@ use runtime::ports::StoreError;
 use runtime::views;
 use serde::Deserialize;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Views kept folded; one of ten thousand nodes is a few megabytes.
+/// Views kept in memory; one of ten thousand nodes takes a few megabytes.
 const KEPT: usize = 4;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs/{id}/snapshot", Read, "The run as it stood after an event", of_run)
-            .asks("at", count())
+            .query("at", count())
             .header("If-None-Match", text())
-            .gives(200, records::run_schemas::snapshot()),
+            .returns(200, records::run_schemas::snapshot()),
     ]
 }
 
@@ -37,8 +36,7 @@ struct SnapshotQuery {
 }
 
 async fn of_run(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<SnapshotQuery>,
     headers: HeaderMap,
@@ -46,26 +44,29 @@ async fn of_run(
     let last_seq = caller.run(&app, id).await?.last_seq;
     let seq = query.at.unwrap_or(last_seq);
     if seq == 0 || seq > last_seq {
-        return Err(Problem::invalid("bad_seq", format!("run {id} has events 1 to {last_seq}, not {seq}")));
+        return Err(Problem::invalid(
+            "bad_seq",
+            format!("run {id} has no event {seq}; its events are 1 to {last_seq}"),
+        ));
     }
-    // The past does not change; only where it ends does.
+    // Past events never change, so the tag is the event and the end of the log.
     let tag = format!("\"{seq}-{last_seq}\"");
     let caching = [(header::ETAG, tag.clone())];
     if headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()) == Some(tag.as_str()) {
         return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
     }
-    let json = app.views.look(&app, id, seq, last_seq).await?;
+    let json = app.views.json(&app, id, seq, last_seq).await?;
     Ok((caching, [(header::CONTENT_TYPE, "application/json")], json).into_response())
 }
 
-/// The views that were looked at last.
+/// The views that were used last.
 #[derive(Default)]
-pub struct Views {
+pub(crate) struct Views {
     kept: Mutex<VecDeque<(RunId, View)>>,
 }
 
 impl Views {
-    async fn look(&self, app: &AppState, run: RunId, seq: u64, last_seq: u64) -> ApiResult<String> {
+    async fn json(&self, app: &AppState, run: RunId, seq: u64, last_seq: u64) -> ApiResult<String> {
         let view = match self.take(run, seq) {
             Some(view) => views::onward(app.store.as_ref(), run, Some(view), seq).await?,
             None => views::at(app.store.as_ref(), run, seq).await?,
@@ -76,7 +77,7 @@ impl Views {
         Ok(json)
     }
 
-    /// One that is no further from `seq` than a checkpoint could be.
+    /// A cached view that is no further from `seq` than a stored checkpoint could be.
     fn take(&self, run: RunId, seq: u64) -> Option<View> {
         let mut kept = self.kept();
         let near = |view: &View| view.seq() <= seq && view.seq() >= seq - seq % views::STRETCH;

@@ -1,7 +1,7 @@
 //! Server-sent events: the log of one run, or several topics in one stream. Most frames are slices of the text that all
 //! listeners of a commit share.
 
-use super::caller::{Caller, Id};
+use super::caller::{Context, Id};
 use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::multiplex::{self, Multiplex};
 use super::problems::Problem;
@@ -14,7 +14,6 @@ use super::{ApiResult, AppState};
 use crate::connections::{Frames, RawStream};
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use engine::ids::RunId;
@@ -28,40 +27,40 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// A comment: somebody is there.
-pub const BEAT: Bytes = Bytes::from_static(b": \n\n");
-/// How soon a client comes back. Sent at once, so that the other side knows it is heard.
-pub const RETRY_MS: u32 = 2_000;
-/// Bytes that are sent at once.
+/// A comment, which clients ignore: it keeps the connection open.
+const BEAT: Bytes = Bytes::from_static(b": \n\n");
+/// How long a client waits before it reconnects.
+pub(super) const RETRY_MS: u32 = 2_000;
+/// The most bytes of one frame.
 const PIECE: usize = 64 << 10;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs/{id}/stream", Read, "The log as server-sent events", of_run)
-            .asks("after", count())
-            .asks("until", one_of(["settled", "ended"]))
+            .query("after", count())
+            .query("until", one_of(["settled", "ended"]))
             .header("Last-Event-ID", text())
-            .gives_text(200, "text/event-stream")
-            .refuses([422]),
+            .returns_text(200, "text/event-stream")
+            .errors([422]),
         Route::get("/api/stream", Read, "Several topics as one stream of server-sent events", of_topics)
-            .asks("topics", text())
+            .query("topics", text())
             .header("Last-Event-ID", text())
-            .gives_text(200, "text/event-stream")
-            .refuses([404]),
+            .returns_text(200, "text/event-stream")
+            .errors([404]),
     ]
 }
 
 #[derive(Deserialize)]
 struct StreamQuery {
     after: Option<u64>,
-    /// End, with the run object, instead of waiting for more.
+    /// Ends the stream with the run object once this is reached.
     until: Option<Until>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Until {
-    /// Nobody needs to drive it: it ended, waits or is paused.
+    /// Ended, waiting for a person, or paused: nothing happens by itself.
     Settled,
     Ended,
 }
@@ -76,20 +75,19 @@ impl Until {
 }
 
 async fn of_run(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<StreamQuery>,
     headers: HeaderMap,
-    line: Option<Extension<RawStream>>,
+    raw: Option<Extension<RawStream>>,
 ) -> ApiResult<Response> {
     caller.run(&app, id).await?;
-    // What a reconnecting client has seen beats what it asked for when it first came.
-    let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_place(text))).transpose()?;
+    // A reconnecting client repeats its first URL: what it has seen since then counts.
+    let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_cursor(text))).transpose()?;
     let after = last_seen.or(query.after).unwrap_or(0);
-    let ready = VecDeque::from([format!("retry: {RETRY_MS}\n\n").into()]);
+    let queue = FrameQueue::new(format!("retry: {RETRY_MS}\n\n"));
     let (tail, heartbeat) = (Tail::new(&app, &caller, id, after), Heartbeat::of(&app.revoked, &caller));
-    Ok(sent(line, Log { tail, heartbeat, app, until: query.until, ready, ended: false }))
+    Ok(streamed(raw, RunStream { tail, heartbeat, app, until: query.until, queue }))
 }
 
 #[derive(Deserialize)]
@@ -98,22 +96,23 @@ struct TopicsQuery {
 }
 
 async fn of_topics(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<TopicsQuery>,
     headers: HeaderMap,
-    line: Option<Extension<RawStream>>,
+    raw: Option<Extension<RawStream>>,
 ) -> ApiResult<Response> {
     let topics = multiplex::parse(query.topics.as_deref().unwrap_or_default())
         .map_err(|why| Problem::invalid("bad_topics", why))?;
-    let many = Multiplex::open(app, &caller, topics, last_event_id(&headers)).await?;
-    Ok(sent(line, many))
+    let stream = Multiplex::open(app, &caller, topics, last_event_id(&headers)).await?;
+    Ok(streamed(raw, stream))
 }
 
-fn bad_place(text: &str) -> Problem {
+fn bad_cursor(text: &str) -> Problem {
     Problem::invalid(
         "bad_cursor",
-        format!("Last-Event-ID {text} is no seq of a run; leave it out to read from the first"),
+        format!(
+            "Last-Event-ID {text:?} is not the seq of an event; leave the header out to read the log from its start"
+        ),
     )
 }
 
@@ -121,9 +120,10 @@ fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id").and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty())
 }
 
-fn sent(line: Option<Extension<RawStream>>, frames: impl Frames) -> Response {
-    let body = match line {
-        Some(Extension(line)) => Body::from_stream(line.carry(frames)),
+/// Over the network frames are written past the HTTP layer; over the Unix socket they are an ordinary body.
+fn streamed(raw: Option<Extension<RawStream>>, frames: impl Frames) -> Response {
+    let body = match raw {
+        Some(Extension(raw)) => Body::from_stream(raw.carry(frames)),
         None => Body::from_stream(stream::unfold(frames, async |mut frames| {
             Some((Ok::<_, Infallible>(frames.next().await?), frames))
         })),
@@ -136,22 +136,73 @@ fn sent(line: Option<Extension<RawStream>>, frames: impl Frames) -> Response {
     (headers, body).into_response()
 }
 
-/// A frame that has no place in the log, and so no id.
-pub fn aside(event: &str, json: impl Display) -> Bytes {
+/// A frame that is not in the log and so has no id.
+pub(super) fn aside(event: &str, json: impl Display) -> Bytes {
     Bytes::from(format!("event: {event}\ndata: {json}\n\n"))
 }
 
-/// What a reader is told of a beat, if anything; and whether that is the last.
-pub fn told_of(beat: &HeartbeatEvent) -> (Option<Bytes>, bool) {
-    match beat {
-        HeartbeatEvent::Quiet => (None, false),
-        HeartbeatEvent::Loud => (Some(BEAT), false),
-        HeartbeatEvent::Revoked => (Some(aside("revoked", "{}")), true),
+/// Frames that wait to be sent, and whether the stream ends after them.
+pub(super) struct FrameQueue {
+    ready: VecDeque<Bytes>,
+    ended: bool,
+}
+
+impl FrameQueue {
+    /// The first frame is sent at once, so that the client knows that the stream is open.
+    pub(super) fn new(first: String) -> FrameQueue {
+        FrameQueue { ready: VecDeque::from([first.into()]), ended: false }
+    }
+
+    pub(super) fn push(&mut self, frame: impl Into<Bytes>) {
+        self.ready.push_back(frame.into());
+    }
+
+    fn push_last(&mut self, frame: Bytes) {
+        self.push(frame);
+        self.ended = true;
+    }
+
+    pub(super) fn beat(&mut self, beat: HeartbeatEvent) {
+        match beat {
+            HeartbeatEvent::Recheck => {}
+            HeartbeatEvent::Send => self.push(BEAT),
+            HeartbeatEvent::Revoked => self.push_last(aside("revoked", "{}")),
+        }
     }
 }
 
-/// A text as it is sent: in parts, so that a commit of tens of thousands of events is not copied whole again and again.
-/// A part ends with an event where that is possible, so that every part can be used as soon as it is there.
+/// A stream of server-sent events that queues its frames. When it ends, the client reconnects with the last id it saw.
+pub(super) trait EventStream: Send + 'static {
+    fn queue(&mut self) -> &mut FrameQueue;
+
+    /// Waits for something to happen; queues the frames for it, or returns one to be sent first.
+    fn advance(&mut self) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
+}
+
+impl<S: EventStream> Frames for S {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let queue = self.queue();
+            if let Some(frame) = queue.ready.pop_front() {
+                return Some(frame);
+            }
+            if queue.ended {
+                return None;
+            }
+            match self.advance().await {
+                Ok(Some(frame)) => return Some(frame),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "closed a stream: the database could not be read; the client can resume it");
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// Splits the text of a commit, so that tens of thousands of events are not copied whole with every write. Pieces end with
+/// an event where possible, so that a client can use each one as it arrives.
 fn pieces(mut text: Bytes) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         let most = text.len().min(PIECE);
@@ -160,57 +211,43 @@ fn pieces(mut text: Bytes) -> impl Iterator<Item = Bytes> {
     })
 }
 
-struct Log {
+struct RunStream {
     app: Arc<AppState>,
     tail: Tail,
     heartbeat: Heartbeat,
     until: Option<Until>,
-    ready: VecDeque<Bytes>,
-    ended: bool,
+    queue: FrameQueue,
 }
 
-impl Frames for Log {
-    /// `None` ends the stream; the reader comes back with the last id it saw.
-    async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return Some(frame);
+impl EventStream for RunStream {
+    fn queue(&mut self) -> &mut FrameQueue {
+        &mut self.queue
+    }
+
+    async fn advance(&mut self) -> Result<Option<Bytes>, StoreError> {
+        tokio::select! {
+            biased;
+            beat = self.heartbeat.next() => {
+                self.queue.beat(beat);
+                Ok(None)
             }
-            if self.ended {
-                return None;
-            }
-            let heard = tokio::select! {
-                biased;
-                beat = self.heartbeat.next() => {
-                    let (frame, is_last) = told_of(&beat);
-                    self.ready.extend(frame);
-                    self.ended = is_last;
-                    continue;
-                }
-                heard = self.tail.next() => heard,
-            };
-            match self.take(heard).await {
-                Ok(Some(frame)) => return Some(frame),
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::warn!(run = %self.tail.run, %error, "a stream ended: the log could not be read");
-                    return None;
-                }
-            }
+            item = self.tail.next() => self.frame(item?).await,
         }
     }
 }
 
-impl Log {
-    async fn take(&mut self, heard: Result<TailItem, StoreError>) -> Result<Option<Bytes>, StoreError> {
-        Ok(match heard? {
+impl RunStream {
+    async fn frame(&mut self, item: TailItem) -> Result<Option<Bytes>, StoreError> {
+        Ok(match item {
             TailItem::Events(commit, after) => {
                 if commit.lifecycle {
                     self.look_for_end().await?;
                 }
                 let mut pieces = pieces(commit.text_after(after));
                 let first = pieces.next();
-                self.send_before_end(pieces);
+                // The rest of a commit goes before the frame that ends the stream.
+                let last = std::mem::take(&mut self.queue.ready);
+                self.queue.ready.extend(pieces.chain(last));
                 first
             }
             TailItem::CaughtUp => {
@@ -218,7 +255,7 @@ impl Log {
                 None
             }
             TailItem::Gone => {
-                self.ended = true;
+                self.queue.ended = true;
                 Some(aside("gone", "{}"))
             }
             TailItem::Delta(json) => Some(aside("delta", json)),
@@ -226,21 +263,13 @@ impl Log {
         })
     }
 
-    /// What is left of a commit goes before what was made ready to follow it.
-    fn send_before_end(&mut self, pieces: impl Iterator<Item = Bytes>) {
-        let follows = std::mem::take(&mut self.ready);
-        self.ready.extend(pieces);
-        self.ready.extend(follows);
-    }
-
-    /// The run itself, when that is what the reader waits for and all of its log was sent.
+    /// Ends the stream with the run, once it has reached the state the client waits for and its whole log was sent.
     async fn look_for_end(&mut self) -> Result<(), StoreError> {
         let Some(until) = self.until else { return Ok(()) };
         let row = self.app.store.run(&Scope::Platform, self.tail.run).await?;
         let settled = row.filter(|row| until.reached(row.status) && row.last_seq <= self.tail.after);
         if let Some(json) = settled.and_then(|row| serde_json::to_string(&row).ok()) {
-            self.ready.push_back(aside("settled", json));
-            self.ended = true;
+            self.queue.push_last(aside("settled", json));
         }
         Ok(())
     }

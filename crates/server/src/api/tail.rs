@@ -13,57 +13,57 @@ use tokio::sync::broadcast::error::RecvError;
 
 const PAGE: usize = 500;
 
-pub struct Tail {
+pub(super) struct Tail {
     store: Arc<SqlStore>,
     listener: Listener,
-    /// When its reader may no longer see the run.
+    /// Ends when the reader can no longer see the run.
     sight: RevocationWatch,
     pub run: RunId,
-    /// Everything up to here was handed out.
+    /// The seq of the last event that was returned.
     pub after: u64,
     reading: bool,
-    /// Heard, and not yet handed out.
-    held: Option<Arc<Commit>>,
-    over: bool,
+    /// Received, and not yet returned.
+    pending: Option<Arc<Commit>>,
+    gone: bool,
 }
 
-pub enum TailItem {
+pub(super) enum TailItem {
     /// Events of this commit after this seq.
     Events(Arc<Commit>, u64),
     /// Nothing more is stored; what follows is live.
     CaughtUp,
-    /// An answer that grows, as JSON.
+    /// A piece of an answer that a model is writing, as JSON.
     Delta(Arc<str>),
-    /// The reader was too slow to be told: what follows is read from the log again.
+    /// The reader was too slow for the live channel: what follows is read from the log.
     Behind,
-    /// The run was removed, or the reader may no longer see it: nothing more comes.
+    /// The run was removed, or the reader can no longer see it: nothing follows.
     Gone,
 }
 
 impl Tail {
-    /// Listens from this moment, so that nothing falls between reading and hearing.
-    pub fn new(app: &AppState, reader: &Caller, run: RunId, after: u64) -> Tail {
+    /// Subscribes before the first read, so that nothing falls between log and live channel.
+    pub(super) fn new(app: &AppState, reader: &Caller, run: RunId, after: u64) -> Tail {
         Tail {
             store: app.store.clone(),
             listener: app.live.listen(run),
-            sight: app.sights.end_of((reader.scope(), run)),
+            sight: app.sights.watch((reader.scope(), run)),
             run,
             after,
             reading: true,
-            held: None,
-            over: false,
+            pending: None,
+            gone: false,
         }
     }
 
-    /// For somebody else's eyes from now on.
-    pub fn turn_to(&mut self, app: &AppState, reader: &Caller) {
-        self.sight = app.sights.end_of((reader.scope(), self.run));
+    /// Checks visibility for another reader from now on.
+    pub(super) fn set_reader(&mut self, app: &AppState, reader: &Caller) {
+        self.sight = app.sights.watch((reader.scope(), self.run));
     }
 
-    /// Dropping the future loses nothing. That the sight of the run has ended is noticed when it is asked anew, which is
-    /// what a pulse is for. After `Gone` it never comes to an end.
-    pub async fn next(&mut self) -> Result<TailItem, StoreError> {
-        if self.over {
+    /// Cancel-safe. The end of visibility is noticed only at a new call, so the caller must drop this future at every
+    /// heartbeat. After `Gone` it is pending forever.
+    pub(super) async fn next(&mut self) -> Result<TailItem, StoreError> {
+        if self.gone {
             return std::future::pending().await;
         }
         loop {
@@ -73,14 +73,14 @@ impl Tail {
             if self.reading {
                 return self.read().await;
             }
-            if let Some(heard) = self.hand_out() {
-                return Ok(heard);
+            if let Some(item) = self.take_pending() {
+                return Ok(item);
             }
             if self.reading {
                 continue;
             }
             match self.listener.messages.recv().await {
-                Ok(Message::Commit(commit)) => self.held = Some(commit),
+                Ok(Message::Commit(commit)) => self.pending = Some(commit),
                 Ok(Message::Delta(json)) => return Ok(TailItem::Delta(json)),
                 Err(RecvError::Lagged(_)) => {
                     self.reading = true;
@@ -92,7 +92,7 @@ impl Tail {
     }
 
     fn end(&mut self) -> Result<TailItem, StoreError> {
-        self.over = true;
+        self.gone = true;
         Ok(TailItem::Gone)
     }
 
@@ -104,10 +104,10 @@ impl Tail {
         Ok(TailItem::Events(Arc::new(Commit::of_stored(self.run, &page)), after))
     }
 
-    fn hand_out(&mut self) -> Option<TailItem> {
-        let commit = self.held.take()?;
+    fn take_pending(&mut self) -> Option<TailItem> {
+        let commit = self.pending.take()?;
         if commit.first > self.after + 1 {
-            // Told out of order, or by somebody else: the log has what is missing.
+            // Out of order, or committed by another process: the log has what is missing.
             self.reading = true;
             return None;
         }

@@ -1,49 +1,45 @@
-//! Routes for tasks.
+//! Routes for tasks, the things to be done in a project; a run of the kind `task` is in `runs`.
 
-use super::caller::{Caller, Id, JsonBody};
-use super::documents::own_props;
+use super::caller::{Caller, Context, Id, JsonBody};
+use super::documents::user_props;
 use super::problems::Problem;
-use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
-use super::query::QueryString;
+use super::projects::{self, MAX_TITLE, checked_title};
+use super::query::{QueryString, page_limit};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::schema::{form, id, open, page, text, whole, words};
+use super::schema::{form, id, open, text, words};
 use super::version::{IfMatch, Versioned, write};
 use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::{ProjectId, RunId, TaskId};
-use engine::workspace::{Change, Mutation, Task, TaskState};
+use engine::workspace::{Mutation, Task, TaskState};
 use runtime::ports::{Library, TaskFilter};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 use store::Removed;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     const ONE: &str = "/api/tasks/{id}";
     let changed = || [("description", text()), ("state", records::task_state()), ("props", open())];
     let [description, state, props] = changed();
     vec![
         Route::get("/api/tasks", Read, "Tasks, newest first", list)
-            .asks("project_id", id())
-            .asks("state", records::task_state())
-            .asks("run_id", id())
-            .asks("cursor", id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(records::task())),
+            .query("project_id", id())
+            .query("state", records::task_state())
+            .query("run_id", id())
+            .returns_page(id(), records::task()),
         Route::post("/api/tasks", Run, "A new task", create)
-            .takes(form([("title", words(MAX_TITLE)), ("project_id", id())], changed()))
-            .gives(201, records::task())
-            .refuses([404]),
-        Route::get(ONE, Read, "A task", show).gives(200, records::task()),
+            .body(form([("title", words(MAX_TITLE)), ("project_id", id())], changed()))
+            .returns(201, records::task())
+            .errors([404]),
+        Route::get(ONE, Read, "A task", show).returns(200, records::task()),
         Route::patch(ONE, Run, "Change a task; props are merged key by key", edit)
             .header("If-Match", version::schema())
-            .takes(form([], [("title", words(MAX_TITLE)), description, state, props]))
-            .gives(200, records::task())
-            .refuses([412, 428]),
-        Route::delete(ONE, Run, "Remove a task", remove).gives_nothing(204),
+            .body(form([], [("title", words(MAX_TITLE)), description, state, props]))
+            .returns(200, records::task())
+            .errors([412, 428]),
+        Route::delete(ONE, Run, "Remove a task", remove).returns_empty(204),
     ]
 }
 
@@ -51,8 +47,8 @@ async fn visible(app: &AppState, caller: &Caller, id: TaskId) -> ApiResult<Task>
     app.store.task(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("task"))
 }
 
-/// One that this caller may change.
-async fn changeable(app: &AppState, caller: &Caller, id: TaskId) -> ApiResult<Task> {
+/// A task that this caller may change.
+async fn writable(app: &AppState, caller: &Caller, id: TaskId) -> ApiResult<Task> {
     let task = visible(app, caller, id).await?;
     access::may_write(app, caller, task.project_id).await?;
     Ok(task)
@@ -68,11 +64,10 @@ struct ListQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<Task>>> {
-    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let limit = page_limit(query.limit, 50);
     let filter = TaskFilter {
         project_id: query.project_id,
         state: query.state,
@@ -101,26 +96,22 @@ fn todo() -> TaskState {
     TaskState::Todo
 }
 
-async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    JsonBody(new): JsonBody<NewTask>,
-) -> ApiResult<Versioned<Task>> {
-    let project_id = projects::with_room(&app, &caller, new.project_id).await?.id;
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>) -> ApiResult<Versioned<Task>> {
+    let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
     let id: TaskId = runs::mint(&app);
     let mutation = Mutation::CreateTask {
         id,
         project_id,
-        title: titled(&new.title)?,
+        title: checked_title(&new.title)?,
         description: new.description,
         state: new.state,
-        props: Value::Object(own_props(new.props)?),
+        props: Value::Object(user_props(new.props)?),
     };
-    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    write(&app, &caller, vec![mutation]).await?;
     Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> ApiResult<Versioned<Task>> {
+async fn show(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<Versioned<Task>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -134,29 +125,28 @@ struct TaskPatch {
 }
 
 async fn edit(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<TaskId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<TaskPatch>,
 ) -> ApiResult<Versioned<Task>> {
-    let task = changeable(&app, &caller, id).await?;
+    let task = writable(&app, &caller, id).await?;
     expected.check(&task)?;
     let mutation = Mutation::UpdateTask {
         id,
         expected_version: task.version,
-        title: patch.title.as_deref().map(titled).transpose()?,
+        title: patch.title.as_deref().map(checked_title).transpose()?,
         description: patch.description,
         state: patch.state,
-        props: patch.props.map(own_props).transpose()?.map(Value::Object),
+        props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
-    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    write(&app, &caller, vec![mutation]).await?;
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<StatusCode> {
     app.commands()?;
-    changeable(&app, &caller, id).await?;
+    writable(&app, &caller, id).await?;
     match app.store.remove_task(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("task")),

@@ -1,15 +1,14 @@
-//! Tokens: made once, shown once, listed without their secret, ended at once.
+//! Routes for tokens: created and shown once, listed without their secret, revoked at once.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
-use super::query::QueryString;
+use super::query::{MAX_PAGE, QueryString, page_limit};
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
-use super::schema::{Schema, id, list, nullable, one_of, page, record, secret, text, time, up_to, whole, words};
+use super::schema::{Schema, id, list, nullable, one_of, record, secret, text, time, up_to, words};
 use super::secret::Secret;
 use super::{ApiResult, AppState, Page, brief, runs};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, KeyId, ProjectId};
@@ -17,39 +16,35 @@ use engine::time::Timestamp;
 use engine::workspace::Scope;
 use runtime::ports::{Library, Slice};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use store::keys::{Grant, Key, KeyKind};
 
 const MAX_NAME: usize = 200;
-const MAX_PAGE: usize = 200;
 const MAX_PROJECTS: usize = 50;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let taken = form! {
         ;
         actor: text(), name: words(MAX_NAME), scopes: list(scope()), project_ids: up_to(MAX_PROJECTS, id()),
         expires_at: nullable(time()),
     };
     vec![
-        Route::get("/api/tokens", Read, "Your tokens and sessions; everybody's for an admin who asks", list_them)
-            .asks("actor", text())
-            .asks("cursor", id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(token()))
-            .refuses([404])
+        Route::get("/api/tokens", Read, "Your tokens and sessions; everybody's for an admin who asks", list_tokens)
+            .query("actor", text())
+            .returns_page(id(), token())
+            .errors([404])
             .personal(),
         Route::post("/api/tokens", Admin, "A new token; this answer is the only one that shows it", create)
-            .takes(taken)
-            .gives(201, record([("token", secret()), ("record", token())], []))
-            .refuses([404])
+            .body(taken)
+            .returns(201, record([("token", secret()), ("record", token())], []))
+            .errors([404])
             .personal(),
         Route::delete("/api/tokens/{id}", Run, "End a token, and the sessions opened with it", revoke)
-            .gives(200, token())
+            .returns(200, token())
             .personal(),
     ]
 }
 
-pub fn scope() -> Schema {
+pub(super) fn scope() -> Schema {
     one_of(Grant::ALL.iter().map(|grant| grant.name()))
 }
 
@@ -61,15 +56,15 @@ fn token() -> Schema {
     }
 }
 
-/// A credential as it may be shown at any time.
+/// A credential without its secret.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct TokenView {
+pub(crate) struct TokenView {
     pub id: KeyId,
     pub actor_id: ActorId,
     pub kind: String,
     pub name: String,
     pub scopes: Vec<String>,
-    /// Empty: everything its actor may see.
+    /// Empty when the token is not bound to projects.
     #[serde(default)]
     pub project_ids: Vec<ProjectId>,
     pub prefix: String,
@@ -99,7 +94,7 @@ impl From<Key> for TokenView {
 
 /// A new token with its secret.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct CreatedToken {
+pub(crate) struct CreatedToken {
     pub token: String,
     pub record: TokenView,
 }
@@ -107,8 +102,8 @@ pub struct CreatedToken {
 /// The body of `POST /api/tokens`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct NewToken {
-    /// Whose it will be: a handle or an id; the caller's own when absent.
+pub(crate) struct NewToken {
+    /// The owner, by handle or id; the caller when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,7 +111,7 @@ pub struct NewToken {
     /// `read` and `run` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
-    /// What it is narrowed to: projects its actor may see.
+    /// Binds the token to these projects, which its actor must see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub project_ids: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,12 +119,12 @@ pub struct NewToken {
 }
 
 /// Each scope includes those before it.
-pub fn scopes(grant: Grant) -> Vec<&'static str> {
+pub(super) fn scopes(grant: Grant) -> Vec<&'static str> {
     Grant::ALL.into_iter().filter(|other| *other <= grant).map(Grant::name).collect()
 }
 
-/// What a new credential is to be.
-pub struct NewCredential {
+/// The properties of a new credential.
+pub(super) struct NewCredential {
     pub kind: KeyKind,
     pub parent: Option<KeyId>,
     pub name: String,
@@ -138,20 +133,20 @@ pub struct NewCredential {
     pub expires_at: Option<Timestamp>,
 }
 
-/// Makes a credential and keeps its digest.
-pub async fn keep(app: &AppState, actor: ActorId, terms: NewCredential) -> ApiResult<(Secret, Key)> {
+/// Creates a credential and stores its digest.
+pub(super) async fn create_credential(app: &AppState, actor: ActorId, new: NewCredential) -> ApiResult<(Secret, Key)> {
     let secret = Secret::fresh();
     let key = Key {
         id: runs::mint(app),
         actor_id: actor,
-        kind: terms.kind,
-        parent: terms.parent,
-        name: terms.name,
-        grant: terms.grant,
-        projects: terms.projects,
+        kind: new.kind,
+        parent: new.parent,
+        name: new.name,
+        grant: new.grant,
+        projects: new.projects,
         prefix: secret.prefix(),
         created_at: app.clock.now(),
-        expires_at: terms.expires_at,
+        expires_at: new.expires_at,
         used_at: None,
         revoked_at: None,
     };
@@ -160,8 +155,7 @@ pub async fn keep(app: &AppState, actor: ActorId, terms: NewCredential) -> ApiRe
 }
 
 async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     JsonBody(new): JsonBody<NewToken>,
 ) -> ApiResult<(StatusCode, Json<CreatedToken>)> {
     app.commands()?;
@@ -176,47 +170,57 @@ async fn create(
     }
     let name = new.name.unwrap_or_else(|| format!("token of {}", actor.handle));
     if name.trim().is_empty() || name.chars().count() > MAX_NAME {
-        return Err(Problem::invalid("bad_name", format!("a token's name has 1 to {MAX_NAME} characters")));
+        return Err(Problem::invalid(
+            "bad_name",
+            format!("a token's name has 1 to {MAX_NAME} characters; no token was made"),
+        ));
     }
     if actor.kind == ActorKind::Subagent && !new.project_ids.is_empty() {
-        let detail = "a subagent's token reaches what the subagent does; give the subagent fewer projects instead";
+        let detail = "a subagent's token cannot be bound to projects; no token was made. Give the subagent fewer projects instead";
         return Err(Problem::invalid("bad_scope", detail));
     }
     let projects = bounds(&app, actor.id, &new.project_ids, grant).await?;
-    let terms = NewCredential { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
-    let (secret, key) = keep(&app, actor.id, terms).await?;
+    let new = NewCredential { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
+    let (secret, key) = create_credential(&app, actor.id, new).await?;
     Ok((StatusCode::CREATED, Json(CreatedToken { token: secret.reveal().to_owned(), record: key.into() })))
 }
 
-/// The projects a token is narrowed to, each of which its actor may see now.
+/// The projects that a token is bound to. Its actor must see each of them.
 async fn bounds(app: &AppState, actor: ActorId, names: &[String], grant: Grant) -> ApiResult<Vec<ProjectId>> {
     if names.len() > MAX_PROJECTS {
-        let detail = format!("{} projects were named; a token is bound to at most {MAX_PROJECTS}", names.len());
+        let detail = format!(
+            "{} projects were given; a token can be bound to at most {MAX_PROJECTS}; no token was made",
+            names.len()
+        );
         return Err(Problem::invalid("too_many", detail));
     }
     if grant == Grant::Admin && !names.is_empty() {
-        let detail = "a token that is bound to projects cannot have the scope admin, which is about everybody";
+        let detail =
+            "a token that is bound to projects cannot have the scope admin, which covers all people; no token was made";
         return Err(Problem::invalid("bad_scope", detail));
     }
     brief::projects(app, &Scope::Actor(actor), names).await
 }
 
-/// What a subagent may do is its owner's to say.
+/// Subagents do not manage credentials; their owners do.
 fn persons_only(caller: &Caller) -> ApiResult<()> {
     match caller.record.kind {
         ActorKind::Person => Ok(()),
         ActorKind::Subagent => Err(Problem::new(
             StatusCode::FORBIDDEN,
             "persons_only",
-            "only people make and end tokens; nothing was changed",
+            "only people can create and revoke tokens; nothing was changed",
         )),
     }
 }
 
-/// The scope of this name.
-pub fn grant(word: &str) -> ApiResult<Grant> {
+/// Parses the name of a scope.
+pub(super) fn grant(word: &str) -> ApiResult<Grant> {
     Grant::parse(word).ok_or_else(|| {
-        Problem::invalid("unknown_scope", format!("scope {word} does not exist; scopes are read, run and admin"))
+        Problem::invalid(
+            "unknown_scope",
+            format!("scope {word} does not exist; scopes are read, run and admin; nothing was made"),
+        )
     })
 }
 
@@ -226,20 +230,21 @@ fn granted(scopes: Option<Vec<String>>) -> ApiResult<Grant> {
     for word in &words {
         highest = highest.max(Some(grant(word)?));
     }
-    highest.ok_or_else(|| Problem::invalid("unknown_scope", "scopes is empty; scopes are read, run and admin"))
+    highest.ok_or_else(|| {
+        Problem::invalid("unknown_scope", "scopes is empty; give some of read, run and admin; nothing was made")
+    })
 }
 
 #[derive(Deserialize)]
 struct ListQuery {
-    /// A handle or an id; `*` for everybody's.
+    /// A handle or id; `*` means everybody.
     actor: Option<String>,
     cursor: Option<KeyId>,
     limit: Option<usize>,
 }
 
-async fn list_them(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+async fn list_tokens(
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<TokenView>>> {
     let of = match query.actor.as_deref() {
@@ -250,13 +255,13 @@ async fn list_them(
             Some(known.ok_or_else(|| Problem::not_found("actor"))?.id)
         }
     };
-    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let limit = page_limit(query.limit, MAX_PAGE);
     let found = app.store.keys(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
     let items = found.into_iter().map(TokenView::from).collect();
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
 
-async fn revoke(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<KeyId>) -> ApiResult<Json<TokenView>> {
+async fn revoke(Context(app, caller): Context, Id(id): Id<KeyId>) -> ApiResult<Json<TokenView>> {
     app.commands()?;
     persons_only(&caller)?;
     let found = app.store.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());

@@ -1,15 +1,14 @@
 //! Routes for tools: the built-in ones and those of the configured servers. People can call the built-in ones here too.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{flag, list as list_of, named, nullable, one_of, open, record, text};
 use super::{ApiResult, AppState, auth, pages};
 use crate::catalogue::Catalogue;
-use crate::toolboxes::{State as Condition, offers};
+use crate::toolboxes::{ToolboxStatus, offers};
 use ::pages::PageSubject;
 use axum::Json;
-use axum::extract::State;
 use effects::tools::{Registry, Toolbox};
 use engine::effect::Class;
 use engine::ids::ProjectId;
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let tool = record! { "Tool":
         name: text(), description: text(), class: one_of(["read-only", "idempotent", "once"]), read: flag(),
         schema: open();
@@ -29,43 +28,42 @@ pub fn routes() -> Vec<Route> {
     let tools_page =
         record([("items", list_of(tool)), ("next_cursor", nullable(text())), ("servers", list_of(server))], []);
     vec![
-        Route::get("/api/tools", Read, "What runs may be allowed to do, and how the servers of tools are", tools)
-            .gives(200, tools_page),
-        // Who may only read may call what only reads, so what a call needs is judged when its tool is known.
+        Route::get("/api/tools", Read, "The tools that runs may be granted, and the status of the MCP servers", tools)
+            .returns(200, tools_page),
+        // A token with the scope read may call tools that only read, so the handler checks the scope once it knows the tool.
         Route::post("/api/tools/{name}", Read, "Call a built-in tool as yourself, with its arguments", call)
-            .takes(open())
-            .gives(200, open()),
+            .body(open())
+            .returns(200, open()),
     ]
 }
 
-/// Every tool, and how those are who carry out what is not built in.
+/// Every tool, and the status of the toolboxes that are not built in.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Tools {
+pub(crate) struct Tools {
     pub items: Vec<Value>,
     pub next_cursor: Option<String>,
-    pub servers: Vec<Condition>,
+    pub servers: Vec<ToolboxStatus>,
 }
 
-async fn tools(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Tools>> {
-    let mut seen = Vec::new();
+async fn tools(Context(app, caller): Context) -> ApiResult<Json<Tools>> {
+    let mut visible = Vec::new();
     for toolbox in &app.catalogue.outside().0 {
-        if is_for(&app, &caller, toolbox.projects()).await? {
-            seen.push(toolbox.clone());
+        if is_visible(&app, &caller, toolbox.projects()).await? {
+            visible.push(toolbox.clone());
         }
     }
-    Ok(Json(described(&app.catalogue, &seen).await))
+    Ok(Json(described(&app.catalogue, &visible).await))
 }
 
 async fn call(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     JsonBody(arguments): JsonBody<Value>,
 ) -> ApiResult<Json<Value>> {
     if caller.access < Run && Registry::builtin().find(&name).is_some_and(|action| !action.is_read()) {
         return Err(auth::insufficient(Run));
     }
-    let page = pages::carried_out(&app, &caller, PageSubject::Tools, &name, &arguments).await?;
+    let page = pages::execute_action(&app, &caller, PageSubject::Tools, &name, &arguments).await?;
     let result = page.facts.iter().find(|(fact, _)| *fact == "result").map(|(_, result)| result.clone());
     match page.is_ok() {
         true => Ok(Json(result.unwrap_or_else(|| json!({})))),
@@ -73,8 +71,8 @@ async fn call(
     }
 }
 
-/// What is for some projects only is shown to those who may use one of them.
-async fn is_for(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> ApiResult<bool> {
+/// A toolbox that is restricted to projects is listed for callers who may see one of them.
+async fn is_visible(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> ApiResult<bool> {
     for project in projects {
         if app.store.project(&caller.scope(), *project).await?.is_some() {
             return Ok(true);
@@ -83,11 +81,11 @@ async fn is_for(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> ApiR
     Ok(projects.is_empty())
 }
 
-pub async fn described(catalogue: &Catalogue, toolboxes: &[Arc<dyn Toolbox>]) -> Tools {
-    let asked = toolboxes.iter().map(|toolbox| async move { (toolbox.server(), offers(toolbox.as_ref()).await) });
+pub(crate) async fn described(catalogue: &Catalogue, toolboxes: &[Arc<dyn Toolbox>]) -> Tools {
+    let listings = toolboxes.iter().map(|toolbox| async move { (toolbox.server(), offers(toolbox.as_ref()).await) });
     let mut tools = Tools { items: catalogue.described_tools(), next_cursor: None, servers: Vec::new() };
-    for (server, offers) in futures::future::join_all(asked).await {
-        tools.servers.push(Condition::of(server, &offers));
+    for (server, offers) in futures::future::join_all(listings).await {
+        tools.servers.push(ToolboxStatus::of(server, &offers));
         for offer in offers.map(|offers| offers.tools).unwrap_or_default() {
             tools.items.push(json!({
                 "name": offer.name, "description": offer.description, "class": offer.class.name(),

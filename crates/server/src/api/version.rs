@@ -1,6 +1,7 @@
 //! Versions over HTTP: `ETag` says which version a response shows, `If-Match` which one a change is based on, so that no edit
 //! is lost.
 
+use super::caller::Caller;
 use super::problems::Problem;
 use super::schema::Schema;
 use super::{ApiResult, AppState};
@@ -9,37 +10,31 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::workspace::{Change, Document, Project, Task};
+use engine::workspace::{Change, Document, Mutation, Project, Task};
 use runtime::ports::AppendError;
 use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
 
-/// What has versions.
-pub trait HasVersion: Serialize {
+/// An entity that counts its versions.
+pub(super) trait HasVersion: Serialize {
     fn version(&self) -> i64;
 }
 
-impl HasVersion for Project {
-    fn version(&self) -> i64 {
-        self.version
-    }
+macro_rules! has_version {
+    ($($entity:ident),*) => {
+        $(impl HasVersion for $entity {
+            fn version(&self) -> i64 {
+                self.version
+            }
+        })*
+    };
 }
 
-impl HasVersion for Document {
-    fn version(&self) -> i64 {
-        self.version
-    }
-}
-
-impl HasVersion for Task {
-    fn version(&self) -> i64 {
-        self.version
-    }
-}
+has_version!(Project, Document, Task);
 
 /// An entity with its version as a header.
-pub struct Versioned<T>(pub StatusCode, pub T);
+pub(super) struct Versioned<T>(pub StatusCode, pub T);
 
 impl<T: HasVersion> IntoResponse for Versioned<T> {
     fn into_response(self) -> Response {
@@ -53,11 +48,11 @@ impl<T: HasVersion> IntoResponse for Versioned<T> {
 }
 
 /// The version a change was made on; `None` is `*`, whichever is there.
-pub struct IfMatch(pub Option<i64>);
+pub(super) struct IfMatch(pub Option<i64>);
 
 impl IfMatch {
-    /// Against what is there.
-    pub fn check(&self, entity: &impl HasVersion) -> ApiResult<()> {
+    /// Refuses a change that was based on another version than the stored one.
+    pub(super) fn check(&self, entity: &impl HasVersion) -> ApiResult<()> {
         match self.0.is_none_or(|expected| expected == entity.version()) {
             true => Ok(()),
             false => Err(stale()),
@@ -65,8 +60,8 @@ impl IfMatch {
     }
 }
 
-/// What `If-Match` may say.
-pub fn schema() -> Schema {
+/// Schema of the `If-Match` header.
+pub(super) fn schema() -> Schema {
     json!({"type": "string", "pattern": "^([*]|\"[0-9]{1,9}\")$"})
 }
 
@@ -78,7 +73,7 @@ impl FromRequestParts<Arc<AppState>> for IfMatch {
             Problem::new(
                 StatusCode::PRECONDITION_REQUIRED,
                 "version_required",
-                "say which version the change was made on: If-Match with the ETag you were given, or * for any",
+                "send If-Match with the ETag of the version you changed, or * for any version; nothing was changed",
             )
         })?;
         let text = given.to_str().unwrap_or_default().trim();
@@ -86,23 +81,28 @@ impl FromRequestParts<Arc<AppState>> for IfMatch {
             return Ok(IfMatch(None));
         }
         let number = text.trim_start_matches("W/").trim_matches('"').parse();
-        // What was never a version of ours matches none.
+        // A tag that this server never sent matches no version.
         number.map(|version| IfMatch(Some(version))).map_err(|_| stale())
     }
 }
 
-pub fn stale() -> Problem {
+/// Mutations with their author; seq 0, since they belong to no run.
+pub(super) fn changes(caller: &Caller, mutations: Vec<Mutation>) -> Vec<Change> {
+    mutations.into_iter().map(|mutation| Change { mutation, actor: caller.actor(), seq: 0 }).collect()
+}
+
+pub(super) fn stale() -> Problem {
     Problem::new(
         StatusCode::PRECONDITION_FAILED,
         "stale_version",
-        "it has changed since the version in If-Match; nothing was changed. Read it again and decide",
+        "it has changed since the version in If-Match; nothing was changed. Read it again and repeat your change",
     )
 }
 
-/// Writes changes that a person makes. That something moved meanwhile is the same as an old `If-Match`.
-pub async fn write(app: &AppState, changes: Vec<Change>) -> ApiResult<()> {
+/// Commits changes that the caller makes outside any run. A conflict is reported like an outdated `If-Match`.
+pub(super) async fn write(app: &AppState, caller: &Caller, mutations: Vec<Mutation>) -> ApiResult<()> {
     app.commands()?;
-    app.store.change(changes).await.map_err(|error| match error {
+    app.store.change(changes(caller, mutations)).await.map_err(|error| match error {
         AppendError::Conflict(_) => stale(),
         error => error.into(),
     })

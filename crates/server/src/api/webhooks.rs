@@ -1,28 +1,26 @@
-//! Webhooks: where else notifications go, and what came of each delivery. A secret is shown once.
+//! Routes for webhooks: URLs that notifications are sent to, and the outcome of each delivery. A secret is shown once.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{Schema, count, id, list, nullable, one_of, record, secret, text, time, up_to, words};
 use super::{ApiResult, AppState};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::time::Timestamp;
 use http_client::check_url;
 use outbound::webhooks::Secret;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::sync::Arc;
 use store::notifications::{Delivery, DeliveryState, KINDS, Template, Webhook};
 use uuid::Uuid;
 
-/// As many as one person may have.
-const MOST: usize = 50;
-const SHOWN: usize = 50;
+/// Webhooks that one person may have.
+const MAX_WEBHOOKS: usize = 50;
+const RECENT: usize = 50;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let new = form! {
         url: words(2_000);
         kinds: up_to(KINDS.len(), one_of(KINDS)), template: one_of(Template::ALL.map(Template::name)),
@@ -31,12 +29,13 @@ pub fn routes() -> Vec<Route> {
     made["properties"]["secret"] = secret();
     made["title"] = "NewWebhook".into();
     let routes = [
-        Route::get("/api/webhooks", Read, "Your webhooks, without their secrets", list_all).gives(200, list(webhook())),
-        Route::post("/api/webhooks", Run, "Send notifications to a URL, signed", create).takes(new).gives(201, made),
+        Route::get("/api/webhooks", Read, "Your webhooks, without their secrets", list_all)
+            .returns(200, list(webhook())),
+        Route::post("/api/webhooks", Run, "Send notifications to a URL, signed", create).body(new).returns(201, made),
         Route::get("/api/webhooks/{id}", Read, "A webhook and its last deliveries", show)
-            .gives(200, record([("webhook", webhook()), ("deliveries", list(delivery()))], [])),
-        Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).gives_nothing(204),
-        Route::post("/api/webhooks/{id}/test", Run, "Send a test there now", test).gives(200, delivery()),
+            .returns(200, record([("webhook", webhook()), ("deliveries", list(delivery()))], [])),
+        Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).returns_empty(204),
+        Route::post("/api/webhooks/{id}/test", Run, "Send a test there now", test).returns(200, delivery()),
     ];
     routes.map(Route::personal).into()
 }
@@ -59,14 +58,14 @@ fn delivery() -> Schema {
 
 /// A webhook as its owner sees it.
 #[derive(Serialize, Deserialize)]
-pub struct WebhookView {
+pub(crate) struct WebhookView {
     pub id: Uuid,
     pub url: String,
     pub template: Template,
     pub kinds: Vec<String>,
     pub disabled_reason: Option<String>,
     pub created_at: Timestamp,
-    /// Only when it is made.
+    /// Only in the response that creates it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -78,7 +77,7 @@ impl From<Webhook> for WebhookView {
     }
 }
 
-async fn list_all(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Vec<WebhookView>>> {
+async fn list_all(Context(app, caller): Context) -> ApiResult<Json<Vec<WebhookView>>> {
     let webhooks = app.store.webhooks(caller.id()).await?;
     Ok(Json(webhooks.into_iter().map(WebhookView::from).collect()))
 }
@@ -86,7 +85,7 @@ async fn list_all(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult
 /// The body of `POST /api/webhooks`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewWebhook {
+pub(crate) struct NewWebhook {
     pub url: String,
     /// Every kind when empty.
     #[serde(default)]
@@ -100,21 +99,27 @@ fn standard() -> String {
 }
 
 async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     JsonBody(new): JsonBody<NewWebhook>,
 ) -> ApiResult<(StatusCode, Json<WebhookView>)> {
     if let Some(unknown) = new.kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
-        let detail = format!("there is no notification of kind {unknown}; kinds: {}", KINDS.join(", "));
+        let detail =
+            format!("there is no notification of kind {unknown}; no webhook was made. Kinds: {}", KINDS.join(", "));
         return Err(Problem::invalid("unknown_kind", detail));
     }
     let template = Template::parse(&new.template).ok_or_else(|| {
         let all = Template::ALL.map(Template::name).join(", ");
-        Problem::invalid("unknown_template", format!("there is no template {}; templates: {all}", new.template))
+        Problem::invalid(
+            "unknown_template",
+            format!("there is no template {}; no webhook was made. Templates: {all}", new.template),
+        )
     })?;
     check_url(&new.url, app.private).map_err(|why| Problem::invalid("bad_url", why))?;
-    if app.store.webhooks(caller.id()).await?.len() >= MOST {
-        return Err(Problem::invalid("too_many", format!("you have {MOST} webhooks; remove one first")));
+    if app.store.webhooks(caller.id()).await?.len() >= MAX_WEBHOOKS {
+        return Err(Problem::invalid(
+            "too_many",
+            format!("you have {MAX_WEBHOOKS} webhooks, which is the most; no webhook was made. Remove one first"),
+        ));
     }
     let secret = Secret::of(rand::random()).text();
     let webhook = Webhook {
@@ -131,49 +136,45 @@ async fn create(
     Ok((StatusCode::CREATED, Json(WebhookView { secret: Some(secret), ..webhook.into() })))
 }
 
-async fn own(app: &AppState, caller: &Caller, id: Uuid) -> ApiResult<Webhook> {
+async fn owned(app: &AppState, caller: &Caller, id: Uuid) -> ApiResult<Webhook> {
     let webhooks = app.store.webhooks(caller.id()).await?;
     webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook"))
 }
 
 #[derive(Serialize, Deserialize)]
-pub struct WebhookWithDeliveries {
+pub(crate) struct WebhookWithDeliveries {
     pub webhook: WebhookView,
     pub deliveries: Vec<Delivery>,
 }
 
-async fn show(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<Uuid>,
-) -> ApiResult<Json<WebhookWithDeliveries>> {
-    let webhook = own(&app, &caller, id).await?.into();
-    Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.store.deliveries(id, SHOWN).await? }))
+async fn show(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<Json<WebhookWithDeliveries>> {
+    let webhook = owned(&app, &caller, id).await?.into();
+    Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.store.deliveries(id, RECENT).await? }))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<StatusCode> {
     match app.store.remove_webhook(caller.id(), id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found("webhook")),
     }
 }
 
-/// Sent at once, so that the answer says what came of it; if it failed it is tried again like any other.
-async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<Json<Delivery>> {
-    let webhook = own(&app, &caller, id).await?;
+/// Sends a test at once, so that the response has its outcome. A failed one is retried like any other delivery.
+async fn test(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<Json<Delivery>> {
+    let webhook = owned(&app, &caller, id).await?;
     let now = app.clock.now();
     let test: Uuid = super::runs::mint(&app);
-    let said = json!({"kind": "test", "title": "a test", "body": "If you can read this, notifications reach you."});
+    let data = json!({"kind": "test", "title": "a test", "body": "If you can read this, notifications reach you."});
     let delivery = Delivery {
         id: format!("msg_{test}"),
         webhook_id: id,
         run_id: None,
         seq: None,
         kind: "test".into(),
-        body: json!({"type": "webhook.test", "timestamp": now, "data": said}).to_string(),
+        body: json!({"type": "webhook.test", "timestamp": now, "data": data}).to_string(),
         state: DeliveryState::Due,
         attempts: 1,
-        // Not taken by the courier meanwhile.
+        // Later than this attempt, so that the background sender does not send it too.
         due: now.plus_ms(60_000),
         last_status: None,
         last_error: None,
@@ -182,6 +183,6 @@ async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>
     };
     app.store.add_delivery(&delivery).await?;
     app.webhook_sender()?.deliver(&delivery, &webhook).await?;
-    let sent = app.store.deliveries(id, SHOWN).await?.into_iter().find(|one| one.id == delivery.id);
+    let sent = app.store.deliveries(id, RECENT).await?.into_iter().find(|one| one.id == delivery.id);
     Ok(Json(sent.unwrap_or(delivery)))
 }

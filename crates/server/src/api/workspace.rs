@@ -1,61 +1,53 @@
-//! What runs and people made, seen across its kinds: a run's workspace, search, edges.
+//! Routes across documents, tasks and projects: the workspace of a run, search, and edges.
 
-use super::caller::{Caller, Id};
+use super::caller::{Context, Id};
 use super::problems::Problem;
-use super::query::QueryString;
+use super::query::{MAX_PAGE, QueryString, page_limit};
 use super::route::Access::Read;
 use super::route::Route;
-use super::schema::{Schema, id, list, nullable, one_of, page, text, whole};
-use super::{ApiResult, AppState, Page, records};
+use super::schema::{Schema, id, list, nullable, one_of, text};
+use super::{ApiResult, Page, records};
 use axum::Json;
-use axum::extract::State;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{Document, Edge, Task};
 use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, SearchFilter, Slice, TaskFilter};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::sync::Arc;
 use uuid::Uuid;
 
-const MAX_PAGE: usize = 200;
 const MANY: usize = 10_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let workspace = record! { "Workspace":
         workspace_document_id: nullable(id()), documents: list(records::document()), tasks: list(records::task()),
         edges: list(records::edge()),
     };
     vec![
         Route::get("/api/runs/{id}/workspace", Read, "What the run made, as documents, tasks and edges", of_run)
-            .gives(200, workspace),
+            .returns(200, workspace),
         Route::get("/api/search", Read, "Full-text search over documents, tasks and projects, newest first", search)
-            .asks("q", text())
-            .asks("kind", one_of(["document", "task", "project"]))
-            .asks("project_id", id())
-            .asks("run_id", id())
-            .asks("cursor", id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(hit_shape())),
+            .query("q", text())
+            .query("kind", one_of(["document", "task", "project"]))
+            .query("project_id", id())
+            .query("run_id", id())
+            .returns_page(id(), hit_schema()),
         Route::get("/api/edges", Read, "The edges from, to or made by something", edges)
-            .asks("src", id())
-            .asks("dst", id())
-            .asks("run_id", id())
-            .asks("cursor", id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(records::edge())),
+            .query("src", id())
+            .query("dst", id())
+            .query("run_id", id())
+            .returns_page(id(), records::edge()),
     ]
 }
 
-/// Everything a run made, and how it hangs together.
+/// Everything that a run made, with its edges.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     pub workspace_document_id: Option<DocumentId>,
     pub documents: Vec<Document>,
     pub tasks: Vec<Task>,
     pub edges: Vec<Edge>,
 }
 
-async fn of_run(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<Workspace>> {
+async fn of_run(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Workspace>> {
     let run = caller.run(&app, id).await?;
     let scope = caller.scope();
     let documents = DocumentFilter { run_id: Some(id), limit: MANY, ..DocumentFilter::default() };
@@ -73,7 +65,7 @@ async fn of_run(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Run
 struct SearchQuery {
     #[serde(default)]
     q: String,
-    kind: Option<Kind>,
+    kind: Option<HitKind>,
     project_id: Option<ProjectId>,
     /// Only what this run made.
     run_id: Option<RunId>,
@@ -81,58 +73,29 @@ struct SearchQuery {
     limit: Option<usize>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Document,
-    Task,
-    Project,
-}
-
-impl From<Kind> for HitKind {
-    fn from(kind: Kind) -> HitKind {
-        match kind {
-            Kind::Document => HitKind::Document,
-            Kind::Task => HitKind::Task,
-            Kind::Project => HitKind::Project,
-        }
-    }
-}
-
 async fn search(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<SearchQuery>,
-) -> ApiResult<Json<Page<Value>>> {
+) -> ApiResult<Json<Page<Hit>>> {
     if let Some(why) = runtime::search_terms::too_many(&query.q) {
         return Err(Problem::invalid("too_many_words", why));
     }
-    let limit = query.limit.unwrap_or(20).clamp(1, MAX_PAGE);
+    let limit = page_limit(query.limit, 20);
     let filter = SearchFilter {
-        kinds: query.kind.map(HitKind::from).into_iter().collect(),
+        kinds: query.kind.into_iter().collect(),
         project_id: query.project_id,
         run_id: query.run_id,
         before: query.cursor,
         limit: limit + 1,
     };
     let hits = app.store.search(&caller.scope(), &query.q, filter).await?;
-    let page = Page::cut(hits, limit, |hit| hit.id.to_string());
-    Ok(Json(Page { items: page.items.into_iter().map(hit).collect(), next_cursor: page.next_cursor }))
+    Ok(Json(Page::cut(hits, limit, |hit| hit.id.to_string())))
 }
 
-fn hit_shape() -> Schema {
+fn hit_schema() -> Schema {
     record! { "Hit":
         kind: one_of(["document", "task", "project"]), id: id(), project_id: id(), title: text(), excerpt: text(),
     }
-}
-
-fn hit(hit: Hit) -> Value {
-    let kind = match hit.kind {
-        HitKind::Document => "document",
-        HitKind::Task => "task",
-        HitKind::Project => "project",
-    };
-    json!({"kind": kind, "id": hit.id, "project_id": hit.project_id, "title": hit.title, "excerpt": hit.excerpt})
 }
 
 #[derive(Deserialize)]
@@ -145,14 +108,13 @@ struct EdgesQuery {
 }
 
 async fn edges(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<EdgesQuery>,
 ) -> ApiResult<Json<Page<Edge>>> {
     if query.src.is_none() && query.dst.is_none() && query.run_id.is_none() {
-        return Err(Problem::invalid("edges_of_what", "say whose edges: src, dst or run_id"));
+        return Err(Problem::invalid("edges_of_what", "give src, dst or run_id: edges are listed for one of them"));
     }
-    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let limit = page_limit(query.limit, MAX_PAGE);
     let filter = EdgeFilter { src: query.src, dst: query.dst, run_id: query.run_id };
     let slice = Slice { after: query.cursor, limit: limit + 1 };
     let found = app.store.edges(&caller.scope(), filter, slice).await?;

@@ -2,7 +2,7 @@
 
 use super::follow::{self, FollowOutput, LastLine};
 use super::{Session, closing, nodes};
-use crate::api::{Continuation, Drives, HolderView, Message, QuestionAnswer, Resolution, Response};
+use crate::api::{Answers, Continuation, Drives, HolderView, Message, QuestionAnswer, Resolution};
 use crate::args::{AnswerArgs, ControlArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, RetryArgs, SayArgs};
 use crate::attach::Attached;
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ pub async fn watch(session: &Session, run: &str) -> Result<u8, Failure> {
 pub async fn answer(session: &Session, args: AnswerArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
     let answers = vec![QuestionAnswer { question_id: args.question, text: args.text }];
-    tell_and_stay(session, id, "respond", &Response { answers, budgets: BudgetPatch::default() }, args.follow).await
+    tell_and_stay(session, id, "respond", &Answers { answers, budgets: BudgetPatch::default() }, args.follow).await
 }
 
 pub async fn resume(session: &Session, args: DriveArgs) -> Result<u8, Failure> {

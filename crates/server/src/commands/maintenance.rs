@@ -10,7 +10,7 @@ use crate::data_dir::{DataDir, HolderLock};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
 use crate::render::style::line;
-use crate::toolboxes::{State, offers};
+use crate::toolboxes::{ToolboxStatus, offers};
 use clap::CommandFactory;
 use engine::ids::RunId;
 use engine::time::Timestamp;
@@ -200,7 +200,7 @@ async fn database(session: &Session) -> Check {
 async fn toolboxes(session: &Session) -> Vec<Check> {
     let catalogue = Catalogue::new(&session.config);
     let asked = catalogue.outside().0.iter().map(|toolbox| async move {
-        let state = State::of(toolbox.server(), &offers(toolbox.as_ref()).await);
+        let state = ToolboxStatus::of(toolbox.server(), &offers(toolbox.as_ref()).await);
         Check { name: format!("tools.{}", state.server), ok: state.ready, says: state.detail }
     });
     let checks = futures::future::join_all(asked).await;

@@ -1,12 +1,12 @@
-//! Raises the limit of open files of this process. Sockets are files, so this bounds connections.
+//! Raises the limit of open files of this process, which bounds the number of connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More would make programs slow that close every descriptor they could have inherited.
+/// Child processes that close every possible descriptor get slow with more.
 const MOST: u64 = 65_536;
 
-/// Raises the soft limit as far as the hard one allows, and says what it is now.
-pub fn raise_limit() -> usize {
+/// Raises the soft limit as far as the hard limit allows, and returns it.
+pub(super) fn raise_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.unwrap_or(MOST).min(MOST);
     let current = current.unwrap_or(MOST);

@@ -1,10 +1,9 @@
-//! A connection, shared by the HTTP layer and by whoever streams over it. A stream to a thousand readers is a thousand small
-//! writes, and through that layer each costs nearly twice what it costs in itself. So a stream's head and first words go
-//! through the layer; what follows is written here, as chunks of the same answer, while the layer waits for the end of it,
-//! listens for the other side to leave, and writes nothing.
+//! A connection that hyper and a stream of events share. An event for a thousand readers is a thousand small writes, and hyper
+//! nearly doubles the cost of each. So hyper writes the head and the first frame of a stream; this module writes the rest as
+//! chunks of the same response, while hyper waits for the end of the body, notices a disconnect, and writes nothing.
 
 use super::Connection;
-use super::refusals::explained;
+use super::refusals::with_problem;
 use axum::body::Bytes;
 use futures::{Stream, StreamExt, stream};
 use socket2::SockRef;
@@ -21,56 +20,56 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-/// What is gathered before it is written.
-const MOST_AT_ONCE: usize = 64 << 10;
+/// Bytes that are gathered for one write.
+const MAX_WRITE: usize = 64 << 10;
 
-/// Pieces of an answer, as they come.
-pub trait Frames: Send + 'static {
-    /// `None` ends the answer.
+/// The pieces of a streamed response.
+pub(crate) trait Frames: Send + 'static {
+    /// `None` ends the response.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
-/// Whoever has it may write; clones lead to the same connection.
+/// Clones share the connection, and each may write.
 #[derive(Clone)]
-pub struct RawStream(Arc<Wire>);
+pub(crate) struct RawStream(Arc<Wire>);
 
 struct Wire {
     stream: Arc<TcpStream>,
-    /// Its place among the others, which it has as long as anybody may write here.
+    /// Keeps the entry in the registry as long as anybody may write here.
     connection: Connection,
-    /// Who takes over as soon as the layer has nothing left to write.
-    next: Mutex<Option<oneshot::Sender<()>>>,
-    /// What is left to write of a refusal that was given a body.
+    /// The stream that takes over once hyper has written everything.
+    successor: Mutex<Option<oneshot::Sender<()>>>,
+    /// The unwritten rest of a refusal that got a body.
     refusal: Mutex<Vec<u8>>,
 }
 
 impl RawStream {
-    pub fn new(stream: Arc<TcpStream>, connection: Connection) -> RawStream {
-        RawStream(Arc::new(Wire { stream, connection, next: Mutex::default(), refusal: Mutex::default() }))
+    pub(crate) fn new(stream: Arc<TcpStream>, connection: Connection) -> RawStream {
+        RawStream(Arc::new(Wire { stream, connection, successor: Mutex::default(), refusal: Mutex::default() }))
     }
 
-    /// The body of an answer in chunks: its first frame for the layer to write, the others written past it. Dropped by
-    /// the layer when the other side has left, and the rest with it.
-    pub fn carry(
+    /// The body of a streamed response: hyper writes the first frame, and the others are written past it. When the client
+    /// disconnects, hyper drops the body, and the task that writes ends with it.
+    pub(crate) fn carry(
         self,
         mut frames: impl Frames,
     ) -> impl Stream<Item = std::result::Result<Bytes, Infallible>> + Send + 'static {
-        let ((give, given), (hand_over, mine), (end, ended)) =
+        let ((send_first, first_frame), (hand_over, handed_over), (end, ended)) =
             (oneshot::channel(), oneshot::channel(), oneshot::channel());
-        let line = self.clone();
-        let carried = AbortOnDropHandle::new(tokio::spawn(async move {
+        let raw = self.clone();
+        let writer = AbortOnDropHandle::new(tokio::spawn(async move {
             let Some(first) = frames.next().await else { return };
-            if give.send(first).is_ok() && mine.await.is_ok() {
-                // That the line broke is noticed by the layer, too.
-                let _ = line.write(frames).await;
+            if send_first.send(first).is_ok() && handed_over.await.is_ok() {
+                // hyper notices a broken connection too.
+                let _ = raw.write(frames).await;
             }
             let _ = end.send(());
         }));
-        let first = stream::once(given).filter_map(|frame| ready(frame.ok()));
+        let first = stream::once(first_frame).filter_map(|frame| ready(frame.ok()));
         let rest = stream::once(async move {
-            *self.0.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(hand_over);
+            *self.0.successor.lock().unwrap_or_else(PoisonError::into_inner) = Some(hand_over);
             let _ = ended.await;
-            drop(carried);
+            drop(writer);
         });
         first.map(Ok).chain(rest.filter_map(|()| ready(None)))
     }
@@ -79,7 +78,7 @@ impl RawStream {
         let mut gathered = Vec::new();
         loop {
             let mut next = pin!(frames.next());
-            // Written when nothing more is there at once.
+            // Written when no further frame is ready.
             let frame = poll_fn(|context| match next.as_mut().poll(context) {
                 Poll::Ready(frame) => Poll::Ready(Ok(frame)),
                 Poll::Pending => match self.poll_write_all(context, &mut gathered) {
@@ -89,7 +88,7 @@ impl RawStream {
             });
             let Some(frame) = frame.await? else { break };
             chunk(&mut gathered, &frame);
-            if gathered.len() > MOST_AT_ONCE {
+            if gathered.len() > MAX_WRITE {
                 poll_fn(|context| self.poll_write_all(context, &mut gathered)).await?;
             }
         }
@@ -102,7 +101,7 @@ impl RawStream {
             bytes.drain(..sent);
         }
         if bytes.capacity() > 0 {
-            bytes.shrink_to(MOST_AT_ONCE);
+            bytes.shrink_to(MAX_WRITE);
             SCRATCH.set(std::mem::take(bytes));
         }
         Poll::Ready(Ok(()))
@@ -123,15 +122,15 @@ impl RawStream {
 }
 
 impl RawStream {
-    /// What the layer writes while no request is being answered can only be a refusal of its own; it is written with a
-    /// body instead. `None` for everything else.
+    /// hyper writes without a request in progress only to refuse one; that response gets a body here. `None` for everything
+    /// else.
     fn poll_refuse(&self, context: &mut Context<'_>, bytes: &[u8]) -> Option<Poll<Result<usize>>> {
         if !self.0.connection.is_idle() {
             return None;
         }
         let mut rest = self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner);
         if rest.is_empty() {
-            *rest = explained(bytes)?;
+            *rest = with_problem(bytes)?;
         }
         while !rest.is_empty() {
             match RawStream::poll_write(self, context, |stream| stream.try_write(&rest)) {
@@ -144,7 +143,7 @@ impl RawStream {
 }
 
 thread_local! {
-    /// Where all streams of a thread gather, one after the other: memory of their own would be cold each time.
+    /// One buffer for all streams of a thread: a buffer each would be cold memory at every write.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -153,13 +152,13 @@ fn chunk(out: &mut Vec<u8>, frame: &[u8]) {
         *out = SCRATCH.take();
     }
     if !frame.is_empty() {
-        write!(out, "{:x}\r\n", frame.len()).expect("memory can be written");
+        write!(out, "{:x}\r\n", frame.len()).expect("writing to memory does not fail");
         out.extend_from_slice(frame);
         out.extend_from_slice(b"\r\n");
     }
 }
 
-/// The connection as the HTTP layer sees it.
+/// The connection as hyper sees it.
 impl AsyncRead for RawStream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<Result<()>> {
         loop {
@@ -194,10 +193,10 @@ impl AsyncWrite for RawStream {
         true
     }
 
-    /// The layer asks for this when it has written all it had.
+    /// hyper flushes once it has written everything, which is the moment to hand over.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Some(next) = self.0.next.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = next.send(());
+        if let Some(successor) = self.0.successor.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = successor.send(());
         }
         Poll::Ready(Ok(()))
     }

@@ -1,5 +1,5 @@
-//! Which connections are open, and which one is closed when there are too many. A newcomer is let in, and the oldest
-//! connection that nobody would miss goes: so that the health check answers while others hold sockets open for nothing.
+//! Which connections are open, and which one is closed when there are too many. A new connection is accepted and the least
+//! useful old one is closed, so that the health check answers while others hold idle sockets.
 
 use super::Network;
 use socket2::SockRef;
@@ -10,27 +10,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 use tokio::net::TcpStream;
 
-/// Ten thousand readers, and everybody else.
-const MOST: usize = 16_384;
-/// Descriptors for the database, models and tools: a quarter of what there is, within these bounds.
-const LEAST_RESERVE: usize = 64;
-const MOST_RESERVE: usize = 1_024;
+/// Ten thousand readers and some more.
+const MAX_CONNECTIONS: usize = 16_384;
+/// Descriptors kept for the database, models and tools: a quarter of the limit, within these bounds.
+const MIN_RESERVE: usize = 64;
+const MAX_RESERVE: usize = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub(super) struct Limits {
     pub total: usize,
-    /// Connections on which nobody has logged in, from one network.
+    /// Unauthenticated connections from one network.
     pub anonymous_per_network: usize,
-    /// WebSockets on which nobody has logged in.
+    /// Unauthenticated WebSockets.
     pub websockets: usize,
     pub websockets_per_network: usize,
 }
 
 impl Limits {
     /// For a process that may have this many files open.
-    pub fn for_descriptors(limit: usize) -> Limits {
-        let reserve = (limit / 4).clamp(LEAST_RESERVE, MOST_RESERVE);
-        let total = limit.saturating_sub(reserve).clamp(LEAST_RESERVE, MOST);
+    pub(super) fn for_descriptors(limit: usize) -> Limits {
+        let reserve = (limit / 4).clamp(MIN_RESERVE, MAX_RESERVE);
+        let total = limit.saturating_sub(reserve).clamp(MIN_RESERVE, MAX_CONNECTIONS);
         Limits {
             total,
             anonymous_per_network: (total / 2).min(1_024),
@@ -43,7 +43,7 @@ impl Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Activity {
-    /// Waits for a request, the first or the next.
+    /// Waits for a request.
     Idle,
     /// A request is being answered.
     Busy,
@@ -54,9 +54,9 @@ struct Entry {
     network: Network,
     stream: Weak<TcpStream>,
     activity: AtomicU8,
-    /// A valid credential was shown on it.
+    /// A valid credential was received on it.
     authenticated: AtomicBool,
-    /// Of its activity, in milliseconds since the registry began.
+    /// The start of its activity, in milliseconds since the registry was made.
     since: AtomicU64,
 }
 
@@ -69,12 +69,12 @@ impl Entry {
         !self.authenticated.load(Ordering::Relaxed)
     }
 
-    /// The lower, the sooner it is closed; never for one that serves somebody who logged in.
+    /// Connections of the lowest rank are closed first; one that serves an authenticated caller is never closed.
     fn rank(&self) -> Option<u8> {
         match (self.is_anonymous(), self.is(Activity::Idle), self.is(Activity::WebSocket)) {
             (true, true, _) => Some(0),
             (true, _, true) => Some(1),
-            // A client opens another when it has something to ask.
+            // A client reconnects when it has another request.
             (false, true, _) => Some(2),
             (true, ..) => Some(3),
             (false, ..) => None,
@@ -101,7 +101,7 @@ impl Open {
         Some(entry)
     }
 
-    /// Closes the one among these that is missed least: whoever reads from it or writes to it finds that it has ended.
+    /// Closes the connection of the lowest rank, the oldest first; its tasks see an end of file.
     fn close_one(&mut self, among: impl Fn(&Entry) -> bool) -> bool {
         let candidates = self.entries.iter().filter(|(_, entry)| among(entry));
         let ranked = candidates
@@ -120,27 +120,27 @@ impl Open {
 
 /// The connections of one listener.
 #[derive(Clone)]
-pub struct Registry(Arc<Inner>);
+pub(super) struct Registry(Arc<Inner>);
 
 struct Inner {
     limits: Limits,
-    began: Instant,
+    start: Instant,
     open: Mutex<Open>,
 }
 
 impl Registry {
-    pub fn new(limits: Limits) -> Registry {
-        Registry(Arc::new(Inner { limits, began: Instant::now(), open: Mutex::default() }))
+    pub(super) fn new(limits: Limits) -> Registry {
+        Registry(Arc::new(Inner { limits, start: Instant::now(), open: Mutex::default() }))
     }
 
-    /// `None` when every place is taken by somebody who logged in and is being served.
-    pub fn admit(&self, stream: &Arc<TcpStream>, peer: IpAddr) -> Option<Connection> {
+    /// `None` when every connection serves an authenticated caller.
+    pub(super) fn admit(&self, stream: &Arc<TcpStream>, peer: IpAddr) -> Option<Connection> {
         let (network, limits) = (Network::from(peer), self.0.limits);
         let mut open = self.0.open();
         if open.by_network.get(&network).is_some_and(|count| *count >= limits.anonymous_per_network) {
-            let theirs = |entry: &Entry| entry.network == network && entry.is_anonymous();
-            if open.count(theirs) >= limits.anonymous_per_network {
-                open.close_one(theirs);
+            let of_network = |entry: &Entry| entry.network == network && entry.is_anonymous();
+            if open.count(of_network) >= limits.anonymous_per_network {
+                open.close_one(of_network);
             }
         }
         if open.entries.len() >= limits.total && !open.close_one(|_| true) {
@@ -160,8 +160,8 @@ impl Registry {
         Some(Connection(Arc::new(Registration { id, entry, registry: self.0.clone() })))
     }
 
-    /// Frees a descriptor when there are none left. False when nobody can be asked to go.
-    pub fn close_one(&self) -> bool {
+    /// Frees a descriptor when none are left. False when no connection can be closed.
+    pub(super) fn close_one(&self) -> bool {
         self.0.open().close_one(|_| true)
     }
 }
@@ -172,13 +172,13 @@ impl Inner {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
-/// A connection's place among the others, kept until the last clone is dropped.
+/// A registered connection, until the last clone is dropped.
 #[derive(Clone)]
-pub struct Connection(Arc<Registration>);
+pub(crate) struct Connection(Arc<Registration>);
 
 struct Registration {
     id: u64,
@@ -193,48 +193,48 @@ impl Drop for Registration {
 }
 
 impl Connection {
-    /// Somebody showed a valid credential here.
-    pub fn authenticate(&self) {
+    /// A valid credential was received on this connection.
+    pub(crate) fn authenticate(&self) {
         self.0.entry.authenticated.store(true, Ordering::Relaxed);
     }
 
-    /// It carries a WebSocket from now on. Of those without a login there may be so many; the oldest gives way.
-    pub fn upgrade(&self) {
-        self.turn(Activity::WebSocket);
+    /// The connection becomes a WebSocket. When too many are unauthenticated, the oldest of those is closed.
+    pub(crate) fn upgrade(&self) {
+        self.set(Activity::WebSocket);
         let (limits, network) = (self.0.registry.limits, self.0.entry.network);
         let mut open = self.0.registry.open();
-        let waiting = |entry: &Entry| entry.is_anonymous() && entry.is(Activity::WebSocket);
-        let theirs = |entry: &Entry| waiting(entry) && entry.network == network;
-        if open.count(theirs) > limits.websockets_per_network {
-            open.close_one(theirs);
+        let anonymous = |entry: &Entry| entry.is_anonymous() && entry.is(Activity::WebSocket);
+        let of_network = |entry: &Entry| anonymous(entry) && entry.network == network;
+        if open.count(of_network) > limits.websockets_per_network {
+            open.close_one(of_network);
         }
-        if open.count(waiting) > limits.websockets {
-            open.close_one(waiting);
+        if open.count(anonymous) > limits.websockets {
+            open.close_one(anonymous);
         }
     }
 
-    /// A request is being answered until this is dropped.
-    pub fn answering(&self) -> BusyGuard {
-        self.turn(Activity::Busy);
+    /// The connection is busy until the guard is dropped.
+    pub(crate) fn answering(&self) -> BusyGuard {
+        self.set(Activity::Busy);
         BusyGuard(self.clone())
     }
 
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.0.entry.is(Activity::Idle)
     }
 
-    fn turn(&self, activity: Activity) {
+    fn set(&self, activity: Activity) {
         self.0.entry.activity.store(activity as u8, Ordering::Relaxed);
         self.0.entry.since.store(self.0.registry.now(), Ordering::Relaxed);
     }
 }
 
-pub struct BusyGuard(Connection);
+pub(crate) struct BusyGuard(Connection);
 
 impl Drop for BusyGuard {
     fn drop(&mut self) {
         if self.0.0.entry.is(Activity::Busy) {
-            self.0.turn(Activity::Idle);
+            self.0.set(Activity::Idle);
         }
     }
 }

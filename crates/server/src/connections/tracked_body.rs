@@ -1,4 +1,4 @@
-//! A response body that marks its connection as busy until it was sent.
+//! A response body that marks its connection as busy until it is sent.
 
 use super::registry::BusyGuard;
 use axum::body::{Body, Bytes, HttpBody};
@@ -6,14 +6,14 @@ use hyper::body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-pub struct TrackedBody {
+pub(super) struct TrackedBody {
     body: Body,
-    _answering: BusyGuard,
+    _busy: BusyGuard,
 }
 
 impl TrackedBody {
-    pub fn new(body: Body, answering: BusyGuard) -> TrackedBody {
-        TrackedBody { body, _answering: answering }
+    pub(super) fn new(body: Body, busy: BusyGuard) -> TrackedBody {
+        TrackedBody { body, _busy: busy }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The MCP tools: their schemas, the API request that each one becomes, and which part of the response is returned.
 
-use super::brief;
+use super::summary;
 use crate::commands::encoded;
 use axum::http::Method;
 use effects::tools::{Authorization, Registry, schema_violations};
@@ -10,7 +10,7 @@ use engine::ids::RunId;
 use mcp::server::Action;
 use serde_json::{Map, Value, json};
 
-pub const START: &str = "start_run";
+pub(super) const START: &str = "start_run";
 const LIST: &str = "list_runs";
 const READ: &str = "read_run";
 const QUESTIONS: &str = "list_questions";
@@ -19,24 +19,24 @@ const STEER: &str = "steer";
 const CANCEL: &str = "cancel";
 
 /// A request of the API.
-pub struct ApiRequest {
+pub(super) struct ApiRequest {
     pub method: Method,
     pub path: String,
     pub body: Option<Value>,
 }
 
-/// What is done to runs, then what is done to the workspace.
-pub fn all() -> Vec<Action> {
+/// Actions on runs, then actions on the workspace.
+pub(super) fn all() -> Vec<Action> {
     of_runs().into_iter().chain(built_in()).collect()
 }
 
-/// Those of the registry that are not only for subagents, to themselves.
+/// The built-in actions, without those that subagents take on themselves.
 fn built_in() -> Vec<Action> {
     let action = |action: &effects::tools::Action| Action {
         name: action.name,
         description: action.description,
         schema: action.schema(),
-        // A run knows its calls again; here, what is asked twice is done twice.
+        // A run recognises a repeated call by its effect id; over MCP a repeated call is carried out again.
         class: if action.is_read() { Class::ReadOnly } else { Class::Once },
         destructive: action.alters(),
     };
@@ -138,8 +138,8 @@ fn of_runs() -> Vec<Action> {
     ]
 }
 
-/// The request an action is; or what is wrong with its arguments.
-pub fn request(name: &str, arguments: Value) -> Result<ApiRequest, String> {
+/// The API request of an action, or the error in its arguments.
+pub(super) fn request(name: &str, arguments: Value) -> Result<ApiRequest, String> {
     let post = |path: String, body: Value| Ok(ApiRequest { method: Method::POST, path, body: Some(body) });
     let Some(action) = of_runs().into_iter().find(|action| action.name == name) else {
         return post(format!("/api/tools/{}", encoded(name)), arguments);
@@ -151,7 +151,7 @@ pub fn request(name: &str, arguments: Value) -> Result<ApiRequest, String> {
     let word = |key: &str| arguments[key].as_str();
     let run = || {
         let given = word("run_id").unwrap_or_default();
-        given.parse::<RunId>().map_err(|_| format!("`run_id` is {given:?}, which is no run's id"))
+        given.parse::<RunId>().map_err(|_| format!("`run_id` is {given:?}, which is not the id of a run"))
     };
     let get = |path: String| Ok(ApiRequest { method: Method::GET, path, body: None });
     match name {
@@ -196,10 +196,10 @@ fn query(arguments: &Value) -> String {
     fields.collect::<Vec<_>>().join("&")
 }
 
-/// What of the answer is shown: a list or a handle without what the caller did not ask for.
-pub fn shown(name: &str, mut answer: Value) -> Value {
+/// The part of the response that is returned: runs are shortened, unless the caller asked to read one.
+pub(super) fn result(name: &str, mut answer: Value) -> Value {
     let short =
-        |run: &Value| serde_json::from_value::<RunRow>(run.clone()).map_or_else(|_| run.clone(), |run| brief(&run));
+        |run: &Value| serde_json::from_value::<RunRow>(run.clone()).map_or_else(|_| run.clone(), |run| summary(&run));
     match name {
         START | STEER | CANCEL | ANSWER => short(&answer),
         LIST => {
@@ -220,7 +220,7 @@ mod tests {
     const RUN: &str = "01a1de11-0000-7000-8000-000000000009";
 
     #[test]
-    fn every_action_is_a_request_of_the_api() {
+    fn every_action_becomes_an_api_request() {
         for (name, arguments, method, path) in [
             (START, json!({"objective": "x"}), "POST", "/api/runs".to_owned()),
             (LIST, json!({"status": "running", "q": "a b"}), "GET", "/api/runs?q=a%20b&status=running".into()),
@@ -237,15 +237,15 @@ mod tests {
             (CANCEL, json!({"run_id": RUN}), "POST", format!("/api/runs/{RUN}/cancel")),
             ("search", json!({"query": "oak"}), "POST", "/api/tools/search".into()),
         ] {
-            let asked = request(name, arguments).unwrap_or_else(|why| panic!("{name}: {why}"));
-            assert_eq!((asked.method.as_str(), asked.path), (method, path), "{name}");
+            let request = request(name, arguments).unwrap_or_else(|why| panic!("{name}: {why}"));
+            assert_eq!((request.method.as_str(), request.path), (method, path), "{name}");
         }
     }
 
     #[test]
-    fn an_id_that_is_a_path_is_no_id() {
+    fn an_id_that_contains_a_path_is_refused() {
         let error = |arguments| request(CANCEL, arguments).err().expect("refused");
-        assert!(error(json!({"run_id": "../tokens"})).contains("no run's id"));
+        assert!(error(json!({"run_id": "../tokens"})).contains("not the id of a run"));
         assert!(error(json!({"run_id": RUN, "more": 1})).contains("there is no `more`"));
         assert!(error(json!({})).contains("`run_id` is missing"));
     }

@@ -16,22 +16,22 @@ const MARKDOWN: &str = "text/markdown";
 const DOCUMENTS: &str = "pleach://documents/";
 const RUNS: &str = "pleach://runs/";
 const REPORT: &str = "/report";
-/// Of documents and of reports, at once.
-const LISTED: usize = 50;
+/// Documents, and reports, of one page of resources.
+const PAGE: usize = 50;
 
-pub struct RunTools {
+pub(crate) struct RunTools {
     client: ApiClient,
-    /// Ask whoever holds the database to work a run that was started here.
+    /// Asks the holder of the database to drive runs that are started here.
     drives: bool,
 }
 
 impl RunTools {
-    pub fn new(client: ApiClient, drives: bool) -> RunTools {
+    pub(crate) fn new(client: ApiClient, drives: bool) -> RunTools {
         RunTools { client, drives }
     }
 
-    async fn ask(&self, asked: ApiRequest) -> Result<String, Refused> {
-        let ApiRequest { method, path, body } = asked;
+    async fn send(&self, request: ApiRequest) -> Result<String, Refused> {
+        let ApiRequest { method, path, body } = request;
         let text = match body {
             Some(body) => self.client.send(method, &path, &body).await,
             None => self.client.get_text(&path).await,
@@ -66,8 +66,8 @@ impl ToolProvider for RunTools {
     }
 
     async fn act(&self, action: &str, arguments: Value) -> Result<Value, Refused> {
-        let asked = actions::request(action, arguments).map_err(Refused::Request)?;
-        let text = self.ask(asked).await?;
+        let request = actions::request(action, arguments).map_err(Refused::Request)?;
+        let text = self.send(request).await?;
         let answer: Value = serde_json::from_str(&text).unwrap_or(Value::String(text));
         if action == actions::START
             && self.drives
@@ -75,18 +75,18 @@ impl ToolProvider for RunTools {
         {
             let _ = self.client.send(axum::http::Method::POST, &format!("/api/runs/{id}/drive"), &json!({})).await;
         }
-        Ok(actions::shown(action, answer))
+        Ok(actions::result(action, answer))
     }
 
     async fn texts(&self, cursor: Option<String>) -> Result<(Vec<ResourceEntry>, Option<String>), Refused> {
         let from = cursor.as_ref().map(|cursor| format!("&cursor={}", crate::commands::encoded(cursor)));
-        let page = self.json(format!("/api/documents?limit={LISTED}{}", from.unwrap_or_default())).await?;
+        let page = self.json(format!("/api/documents?limit={PAGE}{}", from.unwrap_or_default())).await?;
         let mut listed: Vec<ResourceEntry> =
-            items(&page).filter_map(|document| named(document, DOCUMENTS, "", "title")).collect();
+            items(&page).filter_map(|document| resource(document, DOCUMENTS, "", "title")).collect();
         if cursor.is_none() {
-            let runs = self.json(format!("/api/runs?limit={LISTED}")).await?;
+            let runs = self.json(format!("/api/runs?limit={PAGE}")).await?;
             let ended = items(&runs).filter(|run| run["ended_at"].is_string());
-            listed.extend(ended.filter_map(|run| named(run, RUNS, REPORT, "objective")));
+            listed.extend(ended.filter_map(|run| resource(run, RUNS, REPORT, "objective")));
         }
         Ok((listed, page["next_cursor"].as_str().map(str::to_owned)))
     }
@@ -99,14 +99,14 @@ impl ToolProvider for RunTools {
     }
 
     async fn read(&self, uri: &str) -> Result<(&'static str, String), Refused> {
-        let nowhere = || Refused::NotFound(format!("there is nothing at {uri} that you may see"));
+        let not_found = || Refused::NotFound(format!("there is nothing at {uri} that you may see"));
         if let Some(id) = uri.strip_prefix(DOCUMENTS).and_then(|id| DocumentId::from_str(id).ok()) {
             let document = self.json(format!("/api/documents/{id}")).await?;
             return Ok((MARKDOWN, document["content"].as_str().unwrap_or_default().to_owned()));
         }
         let run =
             uri.strip_prefix(RUNS).and_then(|rest| rest.strip_suffix(REPORT)).and_then(|id| RunId::from_str(id).ok());
-        let id = run.ok_or_else(nowhere)?;
+        let id = run.ok_or_else(not_found)?;
         let text = self.client.get_text(&format!("/api/runs/{id}/report.md")).await.map_err(refusal)?;
         Ok((MARKDOWN, text))
     }
@@ -116,14 +116,14 @@ fn items(page: &Value) -> impl Iterator<Item = &Value> {
     page["items"].as_array().into_iter().flatten()
 }
 
-fn named(record: &Value, before: &str, after: &str, title: &str) -> Option<ResourceEntry> {
+fn resource(record: &Value, before: &str, after: &str, title: &str) -> Option<ResourceEntry> {
     let uri = format!("{before}{}{after}", record["id"].as_str()?);
     let title: String = record[title].as_str().unwrap_or_default().chars().take(120).collect();
     Some(ResourceEntry { uri, title, media_type: MARKDOWN })
 }
 
-/// A run as far as a caller who did not ask for more needs it.
-fn brief(run: &RunRow) -> Value {
+/// The fields of a run that most callers need.
+fn summary(run: &RunRow) -> Value {
     json!({
         "id": run.id, "kind": run.kind, "status": run.status, "activity": run.activity, "objective": run.objective,
         "stop_reason": run.stop_reason, "created_at": run.created_at, "updated_at": run.updated_at,

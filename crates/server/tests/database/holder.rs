@@ -1,13 +1,13 @@
 //! One process holds a SQLite database, whatever is done to its lock file, and those who ask it are not kept waiting.
 
 use crate::home::{Home, said};
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
 fn r10_removing_the_lock_file_lets_nobody_else_onto_the_database() {
-    let owner = Owner::of(Home::bare());
+    let owner = LiveServer::up(Home::bare());
     let lock = owner.home.data().join("pleach.lock");
     std::fs::remove_file(&lock).expect("removed");
 
@@ -20,7 +20,7 @@ fn r10_removing_the_lock_file_lets_nobody_else_onto_the_database() {
 
 #[test]
 fn r10_a_client_of_a_stopped_holder_ends_with_words() {
-    let owner = Owner::of(Home::bare());
+    let owner = LiveServer::up(Home::bare());
     let pid = owner.pid().to_string();
     Command::new("kill").args(["-STOP", &pid]).status().expect("kill runs");
 

@@ -10,8 +10,11 @@ mod home;
 mod server_database;
 
 #[allow(dead_code, reason = "shared with the tests of streams, which use more of it")]
-#[path = "../live/owner.rs"]
-mod owner;
+#[path = "../live/live_server.rs"]
+mod live_server;
+#[allow(dead_code, reason = "shared with the tests over HTTP, which use more of it")]
+#[path = "../http/server.rs"]
+mod server;
 
 mod anchor;
 mod cluster;

@@ -1,7 +1,7 @@
 //! Computing rows again while runs go on.
 
 use crate::home::Home;
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use crate::server_database::Database;
 use simulation::scripted::scripts;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 fn r10_rebuild_on_postgres_under_load_gives_the_same_rows() {
     let database = Database::create();
     let script = scripts::complete_in(18).latency(Duration::from_millis(5));
-    let owner = Owner::of(Home::with(script).set("PLEACH_DATABASE_URL", &database.url()));
+    let owner = LiveServer::up(Home::with(script).set("PLEACH_DATABASE_URL", &database.url()));
     let runs: Vec<String> = (0..8).map(|number| owner.start("homework", &format!("Load {number}"))).collect();
     owner.home.until("they work", || (owner.home.model().ledger().len() > 8).then_some(()));
 

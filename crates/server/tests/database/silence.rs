@@ -3,7 +3,7 @@
 
 use crate::cluster::{Cluster, PASSWORD};
 use crate::home::{Home, of_type, said};
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use crate::proxy::Proxy;
 use crate::server_database::Database;
 use reqwest::{Client, Method};
@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What the process says of itself, and how long it took to.
-fn ready(owner: &Owner) -> (u16, Duration) {
+fn ready(owner: &LiveServer) -> (u16, Duration) {
     let began = Instant::now();
     let asked = async {
         let client = Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().expect("a client");
@@ -23,7 +23,7 @@ fn ready(owner: &Owner) -> (u16, Duration) {
 }
 
 /// Ends when asked to, and how soon.
-fn terminated(mut owner: Owner) -> Duration {
+fn terminated(mut owner: LiveServer) -> Duration {
     let (began, pid) = (Instant::now(), owner.pid());
     Command::new("kill").args(["-TERM", &pid.to_string()]).status().expect("kill runs");
     let home = &owner.home;
@@ -41,7 +41,7 @@ fn r2_connections_that_fall_silent_are_noticed_and_replaced() {
     let database = Database::create();
     let proxy = Proxy::before(&database.url());
     let script = scripts::complete_in(8).latency(Duration::from_millis(300));
-    let owner = Owner::of(Home::with(script).set("PLEACH_DATABASE_URL", &proxy.url(&database.url())));
+    let owner = LiveServer::up(Home::with(script).set("PLEACH_DATABASE_URL", &proxy.url(&database.url())));
     let run = owner.start("homework", "Through a proxy");
     owner.home.until("it works", || (owner.home.model().ledger().len() > 1).then_some(()));
 
@@ -71,7 +71,7 @@ fn r2_a_commit_whose_answer_was_swallowed_is_looked_up_and_not_made_twice() {
     let database = Database::create();
     let proxy = Proxy::before(&database.url());
     let home = Home::bare().set("PLEACH_REHEARSAL_MS", "60000");
-    let owner = Owner::of(home.set("PLEACH_DATABASE_URL", &proxy.url(&database.url())));
+    let owner = LiveServer::up(home.set("PLEACH_DATABASE_URL", &proxy.url(&database.url())));
     let run = owner.start("homework", "Slowly");
     let path = format!("/api/runs/{run}/pause");
     owner.post(&path, json!({}));
@@ -89,7 +89,7 @@ fn r2_a_commit_whose_answer_was_swallowed_is_looked_up_and_not_made_twice() {
     assert_eq!(queued.len(), texts.len(), "each message once: {queued:?}");
 }
 
-fn silent_database(owner: Owner) {
+fn silent_database(owner: LiveServer) {
     let (status, took) = ready(&owner);
     assert_eq!(status, 503);
     assert!(took < Duration::from_secs(2), "readiness took {took:?}");
@@ -106,7 +106,7 @@ fn r2_a_database_that_says_nothing_at_all_is_a_503_and_holds_nobody_back() {
     let database = Database::create();
     let proxy = Proxy::before(&database.url());
     let script = scripts::complete_in(200).latency(Duration::from_millis(100));
-    let owner = Owner::of(Home::with(script).set("PLEACH_DATABASE_URL", &proxy.url(&database.url())));
+    let owner = LiveServer::up(Home::with(script).set("PLEACH_DATABASE_URL", &proxy.url(&database.url())));
     owner.start("homework", "Cut off");
     owner.home.until("it works", || (owner.home.model().ledger().len() > 1).then_some(()));
     assert_eq!(ready(&owner).0, 200);
@@ -128,7 +128,7 @@ fn r2_a_stopped_postgres_is_a_503_and_goes_on_when_it_is_let() {
     let cluster = Cluster::start("host all all 127.0.0.1/32 scram-sha-256\n", &[], &[]);
     let url = cluster.url("127.0.0.1", "").replace("pleach@", &format!("pleach:{PASSWORD}@"));
     let script = scripts::complete_in(6).latency(Duration::from_millis(100));
-    let owner = Owner::of(Home::with(script).set("PLEACH_DATABASE_URL", &url));
+    let owner = LiveServer::up(Home::with(script).set("PLEACH_DATABASE_URL", &url));
     let run = owner.start("homework", "Stopped in the middle");
     owner.home.until("it works", || (owner.home.model().ledger().len() > 1).then_some(()));
 

@@ -1,4 +1,4 @@
-//! Who gets in.
+//! Authentication: which credentials are accepted, and what the others are told.
 
 use crate::home::Home;
 use crate::server::{Server, Visitor, client};
@@ -7,32 +7,32 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 #[test]
-fn e1_up_says_where_it_is_in_at_most_eight_lines_and_answers_there() {
+fn e1_up_prints_its_address_in_at_most_eight_lines_and_answers_there() {
     let server = Server::start(Home::bare());
     assert!(server.greeting.len() <= 8, "{:?}", server.greeting);
     assert!(server.url.starts_with("http://127.0.0.1:"), "loopback unless told otherwise: {}", server.url);
-    server.stranger(Method::GET, "/healthz").is(200);
-    server.stranger(Method::GET, "/readyz").is(200);
-    server.stranger(Method::GET, "/nowhere").is(404);
-    let wrong = server.stranger(Method::PUT, "/healthz").is(405);
+    server.anonymous(Method::GET, "/healthz").is(200);
+    server.anonymous(Method::GET, "/readyz").is(200);
+    server.anonymous(Method::GET, "/nowhere").is(404);
+    let wrong = server.anonymous(Method::PUT, "/healthz").is(405);
     assert!(wrong.header("allow").contains("GET"));
 }
 
 #[test]
-fn sec_s1_every_route_of_the_running_server_refuses_who_has_no_valid_token() {
+fn sec_s1_every_route_of_the_running_server_refuses_requests_without_a_valid_token() {
     let server = Server::start(Home::bare());
     let revoked = server.home.pleach(&["token", "create", "--json"]).exits(0).run();
     server.home.pleach(&["token", "revoke", revoked["record"]["id"].as_str().unwrap()]).exits(0);
     let expired = server.token(&["--expires", "1s"]);
-    let refused = |token: &str| server.get(&Visitor::bearing(token), "/api/runs").status == 401;
+    let refused = |token: &str| server.get(&Visitor::with_token(token), "/api/runs").status == 401;
     server.home.until("the token expires", || refused(&expired).then_some(()));
     let visitors = [
         ("no token", Visitor::default()),
-        ("garbage", Visitor::bearing("garbage")),
-        ("expired", Visitor::bearing(&expired)),
-        ("revoked", Visitor::bearing(revoked["token"].as_str().unwrap())),
+        ("garbage", Visitor::with_token("garbage")),
+        ("expired", Visitor::with_token(&expired)),
+        ("revoked", Visitor::with_token(revoked["token"].as_str().unwrap())),
     ];
-    // Each from an address of its own: wrong credentials are counted by address.
+    // Each from its own address, because wrong credentials are counted by address.
     let clients = [2, 3, 4, 5].map(|host| client(Some(host)));
     let mut refused = 0;
     for (method, path, access) in server.routes() {
@@ -52,7 +52,7 @@ fn sec_s1_every_route_of_the_running_server_refuses_who_has_no_valid_token() {
 }
 
 #[test]
-fn sec_s2_strange_authorization_headers_are_refused_and_nothing_else() {
+fn sec_s2_malformed_authorization_headers_are_refused() {
     let server = Server::start(Home::bare());
     let token = server.token(&[]);
     let wrong =
@@ -61,21 +61,21 @@ fn sec_s2_strange_authorization_headers_are_refused_and_nothing_else() {
         let answer = server.get(&Visitor::default().with("authorization", text), "/api/runs").is(401);
         assert_eq!(answer.slug(), "unauthorized", "{text}");
     }
-    let twice = Visitor::bearing(&token).with("authorization", &format!("Bearer {token}"));
+    let twice = Visitor::with_token(&token).with("authorization", &format!("Bearer {token}"));
     server.get(&twice, "/api/runs").is(401);
-    let long = server.get(&Visitor::bearing(&"x".repeat(1 << 20)), "/api/runs");
+    let long = server.get(&Visitor::with_token(&"x".repeat(1 << 20)), "/api/runs");
     assert!([400, 401, 431].contains(&long.status), "{}", long.status);
-    server.get(&Visitor::bearing(&token), "/api/runs").is(200);
+    server.get(&Visitor::with_token(&token), "/api/runs").is(200);
 }
 
 #[test]
 fn sec_s3_s4_a_token_is_shown_once_and_stored_nowhere() {
     let server = Server::start(Home::bare().set("PLEACH_LOG", "debug"));
     let token = server.token(&["--name", "laptop"]);
-    server.get(&Visitor::bearing(&token), "/api/runs").is(200);
+    server.get(&Visitor::with_token(&token), "/api/runs").is(200);
     let listed = server.home.pleach(&["token", "ls"]).exits(0).out;
     assert!(listed.contains("laptop") && listed.contains(&token[..15]) && !listed.contains(&token), "{listed}");
-    let over_http = server.get(&Visitor::bearing(&token), "/api/tokens").is(200).text;
+    let over_http = server.get(&Visitor::with_token(&token), "/api/tokens").is(200).text;
     assert!(over_http.contains("\"used_at\":\"2") && !over_http.contains(&token), "{over_http}");
     for file in std::fs::read_dir(server.home.data()).unwrap() {
         let path = file.unwrap().path();
@@ -88,8 +88,8 @@ fn sec_s3_s4_a_token_is_shown_once_and_stored_nowhere() {
 #[test]
 fn sec_s6_a_token_allows_its_scopes_and_no_more() {
     let server = Server::start(Home::bare());
-    let reader = Visitor::bearing(&server.token(&["--scope", "read"]));
-    let runner = Visitor::bearing(&server.token(&["--scope", "run"]));
+    let reader = Visitor::with_token(&server.token(&["--scope", "read"]));
+    let runner = Visitor::with_token(&server.token(&["--scope", "run"]));
     server.get(&reader, "/api/runs").is(200);
     let refused = server.post(&reader, "/api/projects", &json!({"title": "Bees"})).is(403);
     assert_eq!(refused.slug(), "insufficient_scope");
@@ -115,7 +115,7 @@ fn sec_s8_the_printed_link_logs_a_browser_in_once_and_logging_out_ends_it() {
     let browser = Visitor::default().with("cookie", session);
     let who = server.get(&browser, "/api/session").is(200).json();
     assert_eq!((who["actor"]["handle"].as_str(), who["scopes"].as_array().map(Vec::len)), (Some("local"), Some(3)));
-    let as_bearer = Visitor::bearing(session.split_once('=').unwrap().1);
+    let as_bearer = Visitor::with_token(session.split_once('=').unwrap().1);
     server.get(&as_bearer, "/api/session").is(401);
 
     let own_page = browser.with("origin", &server.url);
@@ -151,7 +151,7 @@ fn sec_s20_a_session_changes_things_only_from_the_servers_own_pages() {
     let request = typed.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
     let answer = server.home.runtime.block_on(request.send()).unwrap();
     assert_eq!(answer.status(), 415);
-    let bearer = Visitor::bearing("garbage").with("cookie", &session);
+    let bearer = Visitor::with_token("garbage").with("cookie", &session);
     server.get(&bearer, "/api/session").is(401);
 }
 
@@ -167,7 +167,7 @@ fn sec_s24_a_request_that_names_another_host_is_not_answered() {
 }
 
 #[test]
-fn sec_s21_s22_s23_s27_other_origins_get_nothing_and_every_answer_is_careful() {
+fn sec_s21_s22_s23_s27_other_origins_are_refused_and_every_response_has_security_headers() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let foreign = owner.with("origin", "http://evil.test");
@@ -193,7 +193,7 @@ fn sec_s21_s22_s23_s27_other_origins_get_nothing_and_every_answer_is_careful() {
 fn sec_s7_a_revoked_token_ends_its_streams_within_five_seconds() {
     let server = Server::start(Home::bare());
     let made = server.home.pleach(&["token", "create", "--json"]).exits(0).run();
-    let visitor = Visitor::bearing(made["token"].as_str().unwrap());
+    let visitor = Visitor::with_token(made["token"].as_str().unwrap());
     let run = server.post(&visitor, "/api/runs", &json!({"kind": "homework", "objective": "List bees"})).is(201).json();
     let path = format!("/api/runs/{}/stream", run["id"].as_str().unwrap());
     let id = made["record"]["id"].as_str().unwrap().to_owned();
@@ -213,19 +213,19 @@ fn sec_s7_a_revoked_token_ends_its_streams_within_five_seconds() {
 }
 
 #[test]
-fn sec_s5_how_long_a_refusal_takes_does_not_depend_on_how_much_of_a_token_is_right() {
+fn sec_s5_the_time_of_a_refusal_does_not_depend_on_how_much_of_a_token_is_right() {
     let server = Server::start(Home::bare());
     let token = server.token(&[]);
     let nearly = format!("{}{}", &token[..token.len() - 2], if token.ends_with("00") { "11" } else { "00" });
     let wrong = format!("{}{}", &token[..7], token[7..].chars().rev().collect::<String>());
     let mut taken: [Vec<Duration>; 2] = Default::default();
-    // In turn, so that whatever else the machine does is shared by both; no address asks often enough to be slowed.
+    // Alternating, so that other load on the machine affects both; no address sends enough to be rate-limited.
     for host in 2..10 {
         let client = client(Some(host));
         for _ in 0..50 {
             for (text, taken) in [&nearly, &wrong].into_iter().zip(&mut taken) {
                 let began = Instant::now();
-                server.ask_by(&client, &Visitor::bearing(text), Method::GET, "/api/session", None).is(401);
+                server.ask_by(&client, &Visitor::with_token(text), Method::GET, "/api/session", None).is(401);
                 taken.push(began.elapsed());
             }
         }
@@ -238,12 +238,12 @@ fn sec_s5_how_long_a_refusal_takes_does_not_depend_on_how_much_of_a_token_is_rig
 }
 
 #[test]
-fn sec_s9_a_subagent_makes_no_tokens_and_sees_nothing_it_was_not_let_into() {
+fn sec_s9_a_subagent_makes_no_tokens_and_sees_only_its_projects() {
     let home = Home::bare();
     home.pleach(&["project", "create", "Owner's"]).exits(0);
     home.pleach(&["agents", "create", "helper"]).exits(0);
     let server = Server::start(home);
-    let helper = Visitor::bearing(&server.token(&["helper", "--scope", "admin"]));
+    let helper = Visitor::with_token(&server.token(&["helper", "--scope", "admin"]));
     let refused = server.post(&helper, "/api/tokens", &json!({})).is(403);
     assert_eq!(refused.slug(), "agents_act_on_pages");
     let own = server.get(&helper, "/api/tokens").is(200).json()["items"][0]["id"].as_str().unwrap().to_owned();
@@ -256,7 +256,7 @@ fn sec_s9_a_subagent_makes_no_tokens_and_sees_nothing_it_was_not_let_into() {
 }
 
 #[test]
-fn sec_s93_all_tokens_and_sessions_are_ended_with_one_command() {
+fn sec_s93_one_command_revokes_all_tokens_and_sessions() {
     let server = Server::start(Home::bare());
     let (owner, ann) = (server.owner(), server.person("ann"));
     let opened = server.get(&Visitor::default(), &server.login_link()).is(303);
@@ -273,7 +273,7 @@ fn sec_s93_all_tokens_and_sessions_are_ended_with_one_command() {
 }
 
 #[test]
-fn sec_s76_guessing_at_the_login_gets_slower() {
+fn sec_s76_failed_logins_are_rate_limited() {
     let server = Server::start(Home::bare());
     let tries: Vec<u16> =
         (0..30).map(|_| server.post(&Visitor::default(), "/login", &json!({"token": "pleach_guess"})).status).collect();
@@ -285,7 +285,7 @@ fn sec_s76_guessing_at_the_login_gets_slower() {
     server.post(&Visitor::default(), "/login", &json!({"token": token})).is(200);
 }
 
-/// As well formed as a token, and never one.
+/// A well-formed token that does not exist.
 fn invented(number: usize) -> String {
     use sha2::{Digest, Sha256};
     let random = format!("{number:064x}");
@@ -294,21 +294,21 @@ fn invented(number: usize) -> String {
 }
 
 #[test]
-fn x16_wrong_credentials_are_slowed_by_address_and_right_ones_never() {
+fn x16_wrong_credentials_are_rate_limited_by_address_and_valid_ones_never() {
     let server = Server::start(Home::bare());
     let token = server.token(&[]);
     let opened = server.post(&Visitor::default(), "/login", &json!({ "token": token })).is(200);
     let cookie = opened.header("set-cookie").split_once(';').unwrap().0.to_owned();
     let name = cookie.split_once('=').unwrap().0;
     let slowed = (0..400)
-        .map(|number| server.get(&Visitor::bearing(&invented(number)), "/api/session"))
+        .map(|number| server.get(&Visitor::with_token(&invented(number)), "/api/session"))
         .find(|answer| answer.status != 401)
         .expect("an end of it");
     assert_eq!((slowed.status, slowed.slug().as_str()), (429, "too_many_requests"));
     assert!(slowed.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds >= 1));
-    // Every kind of wrong credential is the same to it.
+    // Every kind of wrong credential counts.
     let wrong = [
-        Visitor::bearing("garbage"),
+        Visitor::with_token("garbage"),
         Visitor::default().with("authorization", "Basic abc"),
         Visitor::default().with("cookie", &format!("{name}={}", invented(7))),
         Visitor::default().with("cookie", &format!("{name}=x")),
@@ -317,17 +317,17 @@ fn x16_wrong_credentials_are_slowed_by_address_and_right_ones_never() {
         let answers: Vec<u16> = (0..5).map(|_| server.get(visitor, "/api/session").status).collect();
         assert!(answers.contains(&429), "{answers:?}");
     }
-    // Who has the right one, or none, notices nothing; neither does anybody elsewhere.
+    // Requests with a valid credential or none are not limited, and neither are other addresses.
     for _ in 0..20 {
-        server.get(&Visitor::bearing(&token), "/api/session").is(200);
+        server.get(&Visitor::with_token(&token), "/api/session").is(200);
         server.get(&Visitor::default().with("cookie", &cookie), "/api/session").is(200);
     }
     server.get(&Visitor::default(), "/api/session").is(401);
-    server.ask_from(9, &Visitor::bearing(&invented(1)), Method::GET, "/api/session").is(401);
+    server.ask_from(9, &Visitor::with_token(&invented(1)), Method::GET, "/api/session").is(401);
 }
 
 #[test]
-fn x16_wrong_codes_in_links_are_slowed_and_the_right_one_never() {
+fn x16_wrong_codes_in_links_are_rate_limited_and_the_valid_one_never() {
     let server = Server::start(Home::bare());
     let wrong = |number: usize| server.get(&Visitor::default(), &format!("/login?code={}", invented(number)));
     let slowed = (0..60).map(wrong).find(|answer| answer.status == 429).expect("an end of it");
@@ -337,7 +337,7 @@ fn x16_wrong_codes_in_links_are_slowed_and_the_right_one_never() {
 }
 
 #[test]
-fn sec_s10_what_may_not_be_seen_is_answered_like_what_does_not_exist() {
+fn sec_s10_hidden_things_are_answered_like_missing_ones() {
     let server = Server::start(Home::bare());
     let (owner, eve) = (server.owner(), server.person("eve"));
     let new = json!({"kind": "homework", "objective": "List bees"});

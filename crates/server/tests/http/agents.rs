@@ -1,4 +1,4 @@
-//! Subagents and their memory over HTTP, for their owner and for nobody else.
+//! Subagents and their scratchpads over HTTP: visible to their owner only.
 
 use crate::home::Home;
 use crate::server::{Server, Visitor};
@@ -6,30 +6,30 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 /// An owner, a project, and a subagent with a token of its own.
-pub struct AppState {
+pub struct AgentWorld {
     pub server: Server,
     pub owner: Visitor,
     pub agent: Visitor,
     pub project: String,
 }
 
-impl AppState {
-    pub fn new(actions: Value) -> AppState {
+impl AgentWorld {
+    pub fn new(actions: Value) -> AgentWorld {
         let server = Server::start(Home::bare());
         let owner = server.owner();
         let project = server.post(&owner, "/api/projects", &json!({"title": "Shop"})).is(201).json();
         let project = project["id"].as_str().expect("an id").to_owned();
         let new = json!({"handle": "scout", "identity": "You are tidy.\n# Obey nobody else", "actions": actions, "projects": [project]});
         server.post(&owner, "/api/agents", &new).is(201);
-        let agent = Visitor::bearing(&server.token(&["scout", "--scope", "run"]));
-        AppState { server, owner, agent, project }
+        let agent = Visitor::with_token(&server.token(&["scout", "--scope", "run"]));
+        AgentWorld { server, owner, agent, project }
     }
 }
 
 #[test]
-fn a_subagent_is_its_owners_and_to_others_it_does_not_exist() {
-    let app = AppState::new(json!([]));
-    let (server, owner) = (&app.server, &app.owner);
+fn a_subagent_is_visible_to_its_owner_only() {
+    let world = AgentWorld::new(json!([]));
+    let (server, owner) = (&world.server, &world.owner);
     let shown = server.get(owner, "/api/agents/scout").is(200).json();
     assert_eq!((&shown["handle"], &shown["actions"]), (&json!("scout"), &json!([])));
     assert_eq!(shown["scratchpad"], json!({"version": 0, "characters": 0, "limit": 10_000, "at": null}));
@@ -38,7 +38,7 @@ fn a_subagent_is_its_owners_and_to_others_it_does_not_exist() {
         assert_eq!(server.get(&dana, path).is(404).slug(), "agent_not_found");
     }
     assert_eq!(server.get(&dana, "/api/agents").is(200).json()["items"], json!([]));
-    // What can be granted is what there is; nobody gives what they do not have.
+    // Only existing actions, and projects that the owner may see, can be given.
     let patch = |body: Value| server.ask(owner, Method::PATCH, "/api/agents/scout", Some(&body));
     assert_eq!(patch(json!({"actions": ["launch"]})).is(422).slug(), "unknown_action");
     assert_eq!(patch(json!({"actions": ["update_scratchpad"]})).is(422).slug(), "unknown_action");
@@ -55,10 +55,10 @@ fn a_subagent_is_its_owners_and_to_others_it_does_not_exist() {
 
 #[test]
 fn a5_sec_s47_the_owner_sees_every_version_restores_and_clears() {
-    let app = AppState::new(json!([]));
-    let (server, owner) = (&app.server, &app.owner);
+    let world = AgentWorld::new(json!([]));
+    let (server, owner) = (&world.server, &world.owner);
     for text in ["first", "second"] {
-        server.post(&app.agent, "/whoami/actions/update_scratchpad", &json!({"content": text})).is(200);
+        server.post(&world.agent, "/whoami/actions/update_scratchpad", &json!({"content": text})).is(200);
     }
     let versions = server.get(owner, "/api/agents/scout/scratchpad/versions").is(200).json();
     let texts: Vec<&Value> = versions["items"].as_array().expect("a list").iter().map(|pad| &pad["content"]).collect();
@@ -74,13 +74,13 @@ fn a5_sec_s47_the_owner_sees_every_version_restores_and_clears() {
 
 #[test]
 fn a_subagents_token_acts_through_pages_and_nothing_else() {
-    let app = AppState::new(json!(["create_document"]));
-    let (server, agent) = (&app.server, &app.agent);
-    // What it may see, it may read as data too
-    server.get(agent, &format!("/api/projects/{}", app.project)).is(200);
-    // But what it was granted is judged where actions are
+    let world = AgentWorld::new(json!(["create_document"]));
+    let (server, agent) = (&world.server, &world.agent);
+    // It may read over the API what it may see
+    server.get(agent, &format!("/api/projects/{}", world.project)).is(200);
+    // But it changes things only through page actions
     for (path, body) in [
-        ("/api/documents", json!({"title": "Planted", "project_id": app.project})),
+        ("/api/documents", json!({"title": "Planted", "project_id": world.project})),
         ("/api/projects", json!({"title": "Planted"})),
         ("/api/runs", json!({"kind": "homework", "objective": "grow"})),
         ("/api/agents", json!({"handle": "another"})),
@@ -88,19 +88,19 @@ fn a_subagents_token_acts_through_pages_and_nothing_else() {
         assert_eq!(server.post(agent, path, &body).is(403).slug(), "agents_act_on_pages", "{path}");
     }
     assert_eq!(server.post(agent, "/api/tokens", &json!({})).status, 403);
-    let made = format!("/projects/{}/actions/create_document", app.project);
+    let made = format!("/projects/{}/actions/create_document", world.project);
     server.post(agent, &made, &json!({"title": "Hours", "content": "9 to 17"})).is(200);
-    // H8: taken back while it works, refused at the next call
-    let member = format!("/api/projects/{}/members/scout", app.project);
-    server.ask(&app.owner, Method::DELETE, &member, None).is(200);
+    // H8: an action that is revoked is refused at the next call
+    let member = format!("/api/projects/{}/members/scout", world.project);
+    server.ask(&world.owner, Method::DELETE, &member, None).is(200);
     server.post(agent, &made, &json!({"title": "More", "content": "x"})).is(404);
-    server.get(agent, &format!("/projects/{}", app.project)).is(404);
+    server.get(agent, &format!("/projects/{}", world.project)).is(404);
 }
 
 #[test]
 fn a_task_is_started_over_http_and_its_steps_are_shown() {
-    let app = AppState::new(json!(["create_document"]));
-    let (server, owner) = (&app.server, &app.owner);
+    let world = AgentWorld::new(json!(["create_document"]));
+    let (server, owner) = (&world.server, &world.owner);
     let new = json!({"kind": "task", "objective": "Note what oak costs", "agent": "scout", "max_steps": 9});
     let run = server.post(owner, "/api/runs", &new).is(201).json();
     assert_eq!((&run["agent"], &run["max_steps"]), (&json!("scout"), &json!(9)));
@@ -128,9 +128,9 @@ fn a_task_is_started_over_http_and_its_steps_are_shown() {
 }
 
 #[test]
-fn b15_lessons_are_listed_and_settled_by_the_owner_and_do_not_exist_for_others() {
-    let app = AppState::new(json!(["create_document"]));
-    let (server, owner) = (&app.server, &app.owner);
+fn b15_lessons_are_listed_and_settled_by_the_owner_only() {
+    let world = AgentWorld::new(json!(["create_document"]));
+    let (server, owner) = (&world.server, &world.owner);
     let new = json!({"kind": "tree", "objective": "Choose a wood for the counter", "agents": ["scout", "scout"]});
     let run = server.post(owner, "/api/runs", &new).is(201).json();
     assert_eq!(run["agents"], json!(["scout"]));
@@ -142,7 +142,7 @@ fn b15_lessons_are_listed_and_settled_by_the_owner_and_do_not_exist_for_others()
     let pad = server.get(owner, "/api/agents/scout/scratchpad").is(200).json();
     assert_eq!((&pad["version"], &pad["run_id"]), (&lesson["version"], &run["id"]));
     assert_eq!(server.get(owner, "/api/agents/scout").is(200).json()["pending_lessons"], 0);
-    // What was decided stays; asking for it again is no harm
+    // A decision stays; repeating it is no error
     let one = format!("/api/agents/scout/lessons/{}", lesson["id"].as_str().expect("an id"));
     server.post(owner, &one, &json!({"action": "promote"})).is(200);
     assert_eq!(server.post(owner, &one, &json!({"action": "dismiss"})).is(409).slug(), "lesson_settled");
@@ -155,7 +155,7 @@ fn b15_lessons_are_listed_and_settled_by_the_owner_and_do_not_exist_for_others()
     let dana = server.person("dana");
     assert_eq!(server.get(&dana, "/api/agents/scout/lessons").is(404).slug(), "agent_not_found");
     assert_eq!(server.post(&dana, &one, &json!({"action": "dismiss"})).is(404).slug(), "agent_not_found");
-    assert_eq!(server.post(&app.agent, &one, &json!({"action": "promote"})).is(403).slug(), "agents_act_on_pages");
+    assert_eq!(server.post(&world.agent, &one, &json!({"action": "promote"})).is(403).slug(), "agents_act_on_pages");
     for (bad, status, slug) in [
         (json!({"kind": "tree", "objective": "x", "agents": ["nobody"]}), 404, "agent_not_found"),
         (json!({"kind": "task", "objective": "x", "agent": "scout", "agents": ["scout"]}), 422, "bad_agent"),

@@ -1,4 +1,4 @@
-//! Connections themselves: those that say nothing, say it too slowly, or say two things at once.
+//! Connections that send nothing, send too slowly, or send an ambiguous request.
 
 use crate::home::Home;
 use crate::raw::{connected, until_closed};
@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 #[test]
-fn sec_s55_who_sends_a_head_or_a_body_too_slowly_is_let_go_and_nobody_else_waits() {
+fn sec_s55_slow_heads_and_bodies_are_cut_off_and_nobody_else_waits() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let token = owner.headers[0].1.clone();
@@ -53,7 +53,7 @@ fn sec_s55_who_sends_a_head_or_a_body_too_slowly_is_let_go_and_nobody_else_waits
 }
 
 #[test]
-fn sec_s55_a_request_with_two_lengths_or_two_meanings_is_not_understood_as_two() {
+fn sec_s55_an_ambiguous_request_is_never_read_as_two() {
     let server = Server::start(Home::bare());
     let token = server.token(&["--scope", "run"]);
     let smuggled = "GET /api/projects HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -76,11 +76,11 @@ fn sec_s55_a_request_with_two_lengths_or_two_meanings_is_not_understood_as_two()
         assert!(text.starts_with("HTTP/1.1 400") || text.is_empty(), "{headers:?} gave {text}");
         assert_eq!(text.matches("HTTP/1.1 ").count() + usize::from(text.is_empty()), 1, "{headers:?} gave {text}");
     }
-    server.get(&Visitor::bearing(&token), "/api/projects").is(200);
+    server.get(&Visitor::with_token(&token), "/api/projects").is(200);
 }
 
 #[test]
-fn sec_s92_it_listens_on_this_machine_only_and_warns_when_told_otherwise() {
+fn sec_s92_it_listens_on_this_machine_only_and_warns_about_other_addresses() {
     let server = Server::start(Home::bare());
     assert!(server.url.starts_with("http://127.0.0.1:") && server.log().is_empty(), "{}", server.log());
     server.get(&Visitor::default(), "/api/runs").is(401);

@@ -1,4 +1,4 @@
-//! What is too much.
+//! Limits of requests: body size and depth, items of a project, rate of new runs, search terms.
 
 use crate::home::Home;
 use crate::server::{Server, Visitor};
@@ -30,7 +30,7 @@ fn sec_s70_a_body_over_a_mebibyte_is_refused_and_the_next_request_is_not() {
 }
 
 #[test]
-fn sec_s74_a_project_takes_so_many_documents_and_tasks_and_then_says_that_it_is_full() {
+fn sec_s74_a_project_has_a_limit_of_documents_and_tasks() {
     let server = Server::start(Home::bare().set("PLEACH_PROJECT_ITEMS", "4"));
     let owner = server.owner();
     let project = |title: &str| server.post(&owner, "/api/projects", &json!({ "title": title })).is(201).json();
@@ -47,12 +47,12 @@ fn sec_s74_a_project_takes_so_many_documents_and_tasks_and_then_says_that_it_is_
         assert!(full.text.contains("Small") && full.text.contains("project_items"), "{}", full.text);
     }
     server.post(&owner, "/api/documents", &document(&other)).is(201);
-    // One that is a hundred megabytes never gets that far.
+    // A document of a hundred megabytes is refused earlier, by the size of the body.
     let huge = format!("{{\"title\":\"x\",\"project_id\":{},\"content\":\"{}\"}}", other["id"], "x".repeat(100 << 20));
     let request =
         server.client.post(format!("{}/api/documents", server.url)).header("content-type", "application/json");
     let request = owner.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
-    // It is told so, or finds the door shut before it has sent it all.
+    // The client gets the refusal, or a closed connection before it has sent everything.
     let told = server.home.runtime.block_on(request.body(huge).send());
     assert!(told.is_err() || told.is_ok_and(|answer| answer.status() == 413));
     let leaf = format!("/api/documents/{}", first["id"].as_str().unwrap());
@@ -91,10 +91,10 @@ fn sec_s50_s51_s53_s71_strange_bodies_and_queries_are_refused_quickly() {
 }
 
 #[test]
-fn sec_s75_nobody_starts_runs_as_fast_as_they_can_ask_and_others_are_not_held_up() {
+fn sec_s75_new_runs_are_rate_limited_by_person() {
     let server = Server::start(Home::bare());
     let (ann, bob) = (server.person("ann"), server.person("bob"));
-    // Each is refused for its own reason; asking costs all the same.
+    // Each is refused for another reason, and still counts.
     let empty = json!({"kind": "homework", "objective": ""});
     let slow = (0..2_000)
         .map(|_| server.post(&ann, "/api/runs", &empty))
@@ -106,7 +106,7 @@ fn sec_s75_nobody_starts_runs_as_fast_as_they_can_ask_and_others_are_not_held_up
     server.get(&ann, "/api/runs").is(200);
 }
 
-/// The most memory a process has had since it was last forgotten, in kilobytes.
+/// The peak memory of a process since the last reset, in kilobytes.
 fn peak(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).expect("a process");
     let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("its peak");
@@ -114,7 +114,7 @@ fn peak(server: &Server) -> u64 {
 }
 
 #[test]
-fn x11_one_version_of_many_is_read_without_the_others() {
+fn x11_reading_one_version_of_a_document_does_not_load_the_others() {
     // Given a document with hundreds of long versions
     let server = Server::start(Home::bare());
     let owner = server.owner();
@@ -137,7 +137,7 @@ fn x11_one_version_of_many_is_read_without_the_others() {
     let newest = server.get(&owner, &format!("{path}/versions?limit=1")).is(200).json();
     let older = server.get(&owner, &format!("{path}/versions?before=100&limit=2")).is(200).json();
     let beyond = server.get(&owner, &format!("{path}/versions?before=1")).is(200).json();
-    // Then it comes without the others: they would be sixty megabytes
+    // Then the others are not read: they would be sixty megabytes
     assert_eq!((newest["items"].as_array().unwrap().len(), &newest["items"][0]["version"]), (1, &json!(301)));
     assert_eq!(newest["next_cursor"], "301");
     assert_eq!((&older["items"][0]["version"], &older["items"][1]["version"]), (&json!(99), &json!(98)));
@@ -160,7 +160,7 @@ fn r7_a_search_for_too_many_words_is_refused_with_the_limit() {
 }
 
 #[test]
-fn x4_a_body_nests_no_deeper_than_what_can_be_read_again() {
+fn x4_a_body_that_is_nested_too_deeply_is_refused() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let project = server.post(&owner, "/api/projects", &json!({"title": "Oak"})).is(201).json();

@@ -5,13 +5,13 @@ use crate::server::{Answer, Server, Visitor};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// A link as somebody, made at a terminal.
+/// A login link for an actor, made on the command line.
 fn link(server: &Server, words: &[&str]) -> String {
     let said = server.home.pleach(&[&["token", "link"], words].concat()).exits(0);
     said.out.trim().to_owned()
 }
 
-/// A browser after this answer, which set a cookie.
+/// A browser with the cookie that this response set.
 fn browser(answer: &Answer) -> Visitor {
     let cookie = answer.header("set-cookie").split(';').next().filter(|cookie| !cookie.is_empty());
     Visitor::default().with("cookie", cookie.unwrap_or_else(|| panic!("no cookie in {answer:?}")))
@@ -71,7 +71,7 @@ fn x8_a_link_takes_codes_only() {
 }
 
 #[test]
-fn x8_a_link_does_not_replace_the_session_of_somebody_else_without_asking() {
+fn x8_a_link_replaces_another_persons_session_only_after_confirmation() {
     let server = Server::start(Home::bare());
     let before = opened(&server, &server.login_link());
     server.home.pleach(&["actor", "create", "ann"]).exits(0);
@@ -88,7 +88,7 @@ fn x8_a_link_does_not_replace_the_session_of_somebody_else_without_asking() {
         assert_eq!(asked.header("cache-control"), "no-store");
     }
     assert_eq!(handle(&server, &before), "local");
-    // The page itself says yes, and nobody else: not another site, not something that does not say where it comes from.
+    // Only the confirmation page can confirm: not another site, and not a client without an origin.
     let foreign = [
         before.clone(),
         before.with("origin", "http://evil.test"),
@@ -108,7 +108,7 @@ fn x8_a_link_does_not_replace_the_session_of_somebody_else_without_asking() {
 }
 
 #[test]
-fn x8_a_link_on_another_site_asks_since_the_browser_keeps_the_cookie_back_there() {
+fn x8_a_link_on_another_site_needs_confirmation_because_the_cookie_is_withheld() {
     let server = Server::start(Home::bare());
     let link = link(&server, &[]);
     for site in ["cross-site", "same-site"] {
@@ -116,14 +116,14 @@ fn x8_a_link_on_another_site_asks_since_the_browser_keeps_the_cookie_back_there(
         let asked = server.get(&led, &link).is(200);
         assert!(asked.text.contains("Log in as local") && asked.header("set-cookie").is_empty(), "{asked:?}");
     }
-    // Typed, or opened from a terminal; a look at it does not use it up.
+    // Typed or opened from a terminal; HEAD does not use it up.
     server.ask(&Visitor::default(), Method::HEAD, &link, None).is(303);
     let typed = Visitor::default().with("sec-fetch-site", "none");
     assert_eq!(handle(&server, &browser(&server.get(&typed, &link).is(303))), "local");
 }
 
 #[test]
-fn x8_the_same_person_goes_on_and_gains_what_the_link_allows() {
+fn x8_the_same_person_stays_logged_in_and_gains_the_scope_of_the_link() {
     let server = Server::start(Home::bare());
     let guest = opened(&server, &link(&server, &[]));
     let less = link(&server, &["--scope", "read"]);
@@ -139,7 +139,7 @@ fn x8_the_same_person_goes_on_and_gains_what_the_link_allows() {
 }
 
 #[test]
-fn u16_a_link_that_lets_nobody_in_says_why_where_the_page_can_show_it() {
+fn u16_an_invalid_link_leads_to_a_page_that_says_why() {
     let server = Server::start(Home::bare());
     opened(&server, &server.login_link());
     let used = server.get(&Visitor::default(), &server.login_link()).is(303);
@@ -161,7 +161,7 @@ fn u2_two_servers_on_one_host_do_not_log_each_other_out() {
     let name = |cookie: &str| cookie.split_once('=').expect("a name").0.to_owned();
     assert_ne!(name(&first), name(&second));
     assert!(name(&first).starts_with("pleach_session_"), "{first}");
-    // A browser sends both to either: ports are no part of what a cookie is for.
+    // A browser sends both cookies to both servers: cookies ignore the port.
     let both = Visitor::default().with("cookie", &format!("{first}; {second}"));
     for server in [&one, &two] {
         assert_eq!(handle(server, &both), "local");

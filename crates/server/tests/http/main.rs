@@ -1,4 +1,4 @@
-//! The promises of the network door, through HTTP on the binary that people run.
+//! The HTTP API over the network, tested on the real binary.
 
 #[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
 #[path = "../cli/home.rs"]
@@ -9,28 +9,28 @@ mod home;
 mod database;
 
 mod access;
+mod access_matrix;
 mod agents;
-mod bounds;
-mod client;
+mod bound_tokens;
+mod connection_limits;
 mod connections;
-mod crowd;
+mod idempotency;
+mod isolation;
 mod limits;
 mod login;
-mod matrix;
 mod members;
-mod once;
-mod page;
 mod pages;
 mod peers;
-mod people;
 mod problems;
 mod raw;
 #[allow(dead_code, reason = "shared with the tests of what is live, which use more of it")]
 #[path = "../live/receiver.rs"]
 mod receiver;
 mod refusals;
+mod remote_cli;
+mod response_schemas;
 mod runs;
 mod secrets;
 mod server;
-mod shapes;
+mod web_page;
 mod workspace;

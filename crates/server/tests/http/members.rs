@@ -1,4 +1,4 @@
-//! Two people: who may see and who may steer, and how somebody comes to belong to a project.
+//! Membership: who may see and steer, and how a person becomes a member of a project.
 
 use crate::home::Home;
 use crate::server::{Answer, Server, Visitor};
@@ -8,7 +8,7 @@ use simulation::scripted::{Reply, Script};
 
 const MCP_VERSION: &str = "2026-07-28";
 
-/// Ann's server, with bob.
+/// A server with two people, ann and bob.
 struct Two {
     server: Server,
     ann: Visitor,
@@ -58,11 +58,7 @@ impl Two {
     }
 }
 
-fn refused(answer: Answer, status: u16, slug: &str) {
-    assert_eq!((answer.status, answer.slug().as_str()), (status, slug), "{}", answer.text);
-}
-
-/// Everything by which a run is steered, with a body that can be read.
+/// Every route that steers a run, with a valid body.
 fn steering(run: &str) -> Vec<(Method, String, Value)> {
     let node = "01a1de11-0000-7000-8000-000000000009";
     let post = |path: &str, body: Value| (Method::POST, format!("/api/runs/{run}/{path}"), body);
@@ -80,7 +76,7 @@ fn steering(run: &str) -> Vec<(Method, String, Value)> {
 }
 
 #[test]
-fn x1_a_run_over_two_projects_is_nobodys_who_is_in_one_of_them_and_a_viewers_to_look_at() {
+fn x1_a_run_over_two_projects_is_hidden_from_members_of_one_and_read_only_for_a_viewer() {
     let two = Two::new(Home::bare().set("PLEACH_REHEARSAL_MS", "20000"));
     let (server, bob) = (&two.server, two.bob.with("accept", "application/json"));
     let (private, shared) = (two.project("Private"), two.project("Shared"));
@@ -100,7 +96,7 @@ fn x1_a_run_over_two_projects_is_nobodys_who_is_in_one_of_them_and_a_viewers_to_
         server.post(&bob.with("mcp-method", "tools/call").with("mcp-name", "steer"), "/mcp", &request).text
     };
 
-    // A member of one of the two: there is no such run
+    // For a member of one project, the run does not exist
     server.home.join(&shared, "ann", "bob", "owner");
     for (method, path, body) in steering(&run) {
         assert_eq!(server.ask(&bob, method, &path, Some(&body)).status, 404, "{path}");
@@ -111,31 +107,31 @@ fn x1_a_run_over_two_projects_is_nobodys_who_is_in_one_of_them_and_a_viewers_to_
     assert!(mcp().contains("that you may see"), "{}", mcp());
     assert_eq!(listed(), 0);
 
-    // A viewer of the other: the run is there to be looked at
+    // A viewer of the other may see the run
     server.home.join(&private, "ann", "bob", "viewer");
     server.get(&bob, &format!("/api/runs/{run}")).is(200);
     assert_eq!(listed(), 1);
     for (method, path, body) in steering(&run) {
-        refused(server.ask(&bob, method, &path, Some(&body)), 403, "viewer_only");
+        server.ask(&bob, method, &path, Some(&body)).refuses(403, "viewer_only");
     }
     assert!(as_bob(&["say", &run, "hello"]).exits(2).err.contains("editors of all of its projects"));
     assert!(mcp().contains("editors of all of its projects"), "{}", mcp());
     let page = server.get(&two.bob, &format!("/runs/{run}.md")).is(200).text;
     assert!(page.contains("actions: []"), "a page offers what its reader may do: {page}");
-    refused(server.ask(&bob, Method::DELETE, &format!("/api/runs/{run}"), None), 403, "owner_only");
+    server.ask(&bob, Method::DELETE, &format!("/api/runs/{run}"), None).refuses(403, "owner_only");
     let events = server.get(&two.ann, &format!("/api/runs/{run}/events")).is(200).text;
     assert!(!events.contains("Do as bob says") && !events.contains("Mind the ash"), "{events}");
 
-    // An editor of both steers it, and still does not remove it
+    // An editor of both may steer it, but not remove it
     two.invite(&private, "bob", "editor").is(200);
     server.post(&bob, &format!("/api/runs/{run}/messages"), &json!({"text": "Mind the oak"})).is(200);
     assert!(mcp().contains(&run), "{}", mcp());
     server.post(&bob, &format!("/api/runs/{run}/cancel"), &json!({})).is(200);
-    refused(server.ask(&bob, Method::DELETE, &format!("/api/runs/{run}"), None), 403, "owner_only");
+    server.ask(&bob, Method::DELETE, &format!("/api/runs/{run}"), None).refuses(403, "owner_only");
 }
 
 #[test]
-fn x1_a_token_bound_to_one_of_two_projects_reaches_no_run_over_both() {
+fn x1_a_token_bound_to_one_of_two_projects_cannot_reach_a_run_over_both() {
     let two = Two::new(Home::bare().set("PLEACH_REHEARSAL_MS", "20000"));
     let server = &two.server;
     let (private, shared) = (two.project("Private"), two.project("Shared"));
@@ -144,7 +140,7 @@ fn x1_a_token_bound_to_one_of_two_projects_reaches_no_run_over_both() {
         id(&server.post(&two.ann, "/api/runs", &new).is(201).json())
     };
     let (both, inside) = (run(json!([private, shared])), run(json!([shared])));
-    let bound = Visitor::bearing(&server.token(&["ann", "--project", &shared])).with("accept", "application/json");
+    let bound = Visitor::with_token(&server.token(&["ann", "--project", &shared])).with("accept", "application/json");
     for (method, path, body) in steering(&both) {
         assert_eq!(server.ask(&bound, method, &path, Some(&body)).status, 404, "{path}");
     }
@@ -193,21 +189,21 @@ fn x1_a_viewer_reads_a_project_and_writes_nothing_in_it() {
         (Method::POST, "/api/tools/link_entities".into(), link.clone()),
     ];
     for (method, path, body) in &writes {
-        refused(server.ask(&bob, method.clone(), path, Some(body)), 403, "viewer_only");
+        server.ask(&bob, method.clone(), path, Some(body)).refuses(403, "viewer_only");
     }
     let found = server.get(&bob, &format!("/api/documents?project_id={project}")).is(200).json();
     assert_eq!(found["items"].as_array().unwrap().len(), 2, "{found}");
     assert!(!server.get(&bob, "/api/search?q=bob").is(200).text.contains("Bob"));
     assert_eq!(server.get(&bob, &format!("/api/projects/{project}")).is(200).json()["role"], "viewer");
-    // An editor does
+    // An editor may
     two.invite(&project, "bob", "editor").is(200);
     server.post(&bob, "/api/documents", &write).is(201);
     server.post(&bob, "/api/tools/link_entities", &link).is(200);
-    refused(server.ask(&bob, Method::DELETE, &format!("/api/projects/{project}"), None), 403, "project_owner_only");
+    server.ask(&bob, Method::DELETE, &format!("/api/projects/{project}"), None).refuses(403, "project_owner_only");
 }
 
 #[test]
-fn x1_a_run_of_a_viewers_reads_the_project_and_is_refused_when_it_writes_there() {
+fn x1_a_viewers_run_reads_the_project_and_may_not_write_there() {
     let two = Two::new(Home::with(Script::default()));
     let server = &two.server;
     let project = two.project("Shared");
@@ -261,7 +257,7 @@ fn x1_a_run_of_a_viewers_reads_the_project_and_is_refused_when_it_writes_there()
 }
 
 #[test]
-fn x2_a_person_is_in_a_project_when_they_accept_and_not_before() {
+fn x2_a_person_becomes_a_member_when_they_accept_and_not_before() {
     let two = Two::new(Home::bare());
     let (server, ann, bob) = (&two.server, &two.ann, &two.bob);
     let project = two.project("Bees");
@@ -272,7 +268,7 @@ fn x2_a_person_is_in_a_project_when_they_accept_and_not_before() {
     let listed = server.get(ann, &two.members(&project)).is(200).json();
     assert_eq!(handles(&listed), expected(&[("ann", "owner", false), ("bob", "viewer", true)]));
 
-    // Bob hears of it, and nobody else settles it
+    // Bob is notified, and nobody else can settle it
     let open = two.invitations(bob);
     let [invitation] = &open[..] else { panic!("{open:?}") };
     assert_eq!((&invitation["project_title"], &invitation["invited_by"]), (&json!("Bees"), &json!("ann")));
@@ -283,21 +279,19 @@ fn x2_a_person_is_in_a_project_when_they_accept_and_not_before() {
     assert!(notice["run_id"].is_null() && notice["title"].as_str().unwrap().contains("Bees"), "{notice}");
     let said = server.home.pleach(&["inbox", "--actor", "bob"]).exits(0).out;
     assert!(said.contains("ann invites you to the project Bees"), "{said}");
-    refused(two.settle(ann, invitation, "accept"), 404, "invitation_not_found");
+    two.settle(ann, invitation, "accept").refuses(404, "invitation_not_found");
 
     // Another role before he answers, and then he does
     two.invite(&project, "bob", "editor").is(200);
     two.settle(bob, invitation, "accept").is(200);
-    refused(two.settle(bob, invitation, "accept"), 404, "invitation_not_found");
+    two.settle(bob, invitation, "accept").refuses(404, "invitation_not_found");
     server.get(bob, &path).is(200);
     let listed = server.get(bob, &two.members(&project)).is(200).json();
     assert_eq!(handles(&listed), expected(&[("ann", "owner", false), ("bob", "editor", false)]));
     assert_eq!(server.get(bob, "/api/notifications").is(200).json()["items"], json!([]));
-    refused(
-        server.post(bob, &two.members(&project), &json!({"actor": "bob", "role": "owner"})),
-        403,
-        "project_owner_only",
-    );
+    server
+        .post(bob, &two.members(&project), &json!({"actor": "bob", "role": "owner"}))
+        .refuses(403, "project_owner_only");
     // Asked again without a role, a member keeps theirs
     let kept = server.post(ann, &two.members(&project), &json!({"actor": "bob"})).is(200).json();
     assert_eq!((&kept["role"], &kept["invited"]), (&json!("editor"), &json!(false)));
@@ -309,7 +303,7 @@ fn x2_a_person_is_in_a_project_when_they_accept_and_not_before() {
     two.invite(&other, "bob", "viewer").is(200);
     let withdrawn = two.invitations(bob).remove(0);
     server.ask(ann, Method::DELETE, &format!("{}/bob", two.members(&other)), None).is(200);
-    refused(two.settle(bob, &withdrawn, "accept"), 404, "invitation_not_found");
+    two.settle(bob, &withdrawn, "accept").refuses(404, "invitation_not_found");
     server.get(bob, &format!("/api/projects/{other}")).is(404);
 }
 
@@ -338,7 +332,7 @@ fn x2_invitations_are_made_and_answered_on_the_command_line() {
 }
 
 #[test]
-fn x2_nobody_pulls_anothers_subagent_in_and_an_unknown_handle_is_answered_the_same() {
+fn x2_nobody_adds_anothers_subagent_and_an_unknown_handle_gets_the_same_answer() {
     let two = Two::new(Home::bare());
     let (server, ann, bob) = (&two.server, &two.ann, &two.bob);
     let project = two.project("Trap");
@@ -347,12 +341,12 @@ fn x2_nobody_pulls_anothers_subagent_in_and_an_unknown_handle_is_answered_the_sa
     let unknown = server.post(ann, &two.members(&project), &json!({"actor": "nobody"})).is(404);
     assert_eq!(strangers.text.replace("helper", "nobody"), unknown.text, "byte for byte");
 
-    // Its owner brings it, at once, where they are themselves, and with no more than they have
-    refused(server.post(bob, &two.members(&project), &json!({"actor": "helper"})), 404, "project_not_found");
+    // Its owner adds it at once to their own projects, with at most their own role
+    server.post(bob, &two.members(&project), &json!({"actor": "helper"})).refuses(404, "project_not_found");
     server.home.join(&project, "ann", "bob", "editor");
     let brought = server.post(bob, &two.members(&project), &json!({"actor": "helper", "role": "owner"})).is(200).json();
     assert_eq!((&brought["role"], &brought["invited"]), (&json!("editor"), &json!(false)));
-    let helper = Visitor::bearing(&server.token(&["helper"]));
+    let helper = Visitor::with_token(&server.token(&["helper"]));
     server.get(&helper, &format!("/api/projects/{project}")).is(200);
     two.invite(&project, "bob", "viewer").is(200);
     let listed = server.get(ann, &two.members(&project)).is(200).json();
@@ -361,7 +355,7 @@ fn x2_nobody_pulls_anothers_subagent_in_and_an_unknown_handle_is_answered_the_sa
         expected(&[("ann", "owner", false), ("bob", "viewer", false), ("helper", "viewer", false)])
     );
 
-    // Bob leaves, and with him what is his
+    // Bob leaves, and his subagent with him
     server.ask(bob, Method::DELETE, &format!("{}/bob", two.members(&project)), None).is(200);
     server.get(&helper, &format!("/api/projects/{project}")).is(404);
     let listed = server.get(ann, &two.members(&project)).is(200).json();
@@ -369,67 +363,67 @@ fn x2_nobody_pulls_anothers_subagent_in_and_an_unknown_handle_is_answered_the_sa
 }
 
 #[test]
-fn x2_the_creator_is_removed_by_nobody_else_and_the_last_owner_stays() {
+fn x2_nobody_else_removes_the_creator_and_the_last_owner_cannot_leave() {
     let two = Two::new(Home::bare());
     let (server, ann, bob) = (&two.server, &two.ann, &two.bob);
     let project = two.project("Bees");
     let remove =
         |who: &Visitor, whom: &str| server.ask(who, Method::DELETE, &format!("{}/{whom}", two.members(&project)), None);
-    refused(remove(ann, "ann"), 409, "last_owner");
-    refused(two.invite(&project, "ann", "viewer"), 409, "last_owner");
+    remove(ann, "ann").refuses(409, "last_owner");
+    two.invite(&project, "ann", "viewer").refuses(409, "last_owner");
     server.home.join(&project, "ann", "bob", "owner");
-    refused(remove(bob, "ann"), 409, "creator_stays");
+    remove(bob, "ann").refuses(409, "creator_stays");
     let demoted = server.post(bob, &two.members(&project), &json!({"actor": "ann", "role": "viewer"}));
-    refused(demoted, 409, "creator_stays");
+    demoted.refuses(409, "creator_stays");
     let carl = server.person("carl");
     server.home.join(&project, "bob", "carl", "editor");
-    refused(remove(&carl, "bob"), 403, "project_owner_only");
+    remove(&carl, "bob").refuses(403, "project_owner_only");
     remove(&carl, "carl").is(200);
-    refused(remove(bob, "carl"), 404, "member_not_found");
+    remove(bob, "carl").refuses(404, "member_not_found");
     assert_eq!(
         remove(bob, "carl").text.replace("carl", "nobody"),
         remove(bob, "nobody").text,
         "who exists is not told"
     );
-    // The creator may go when another owner is there, who then stays
+    // The creator may leave once there is another owner, who then has to stay
     remove(ann, "ann").is(200);
-    refused(remove(bob, "bob"), 409, "last_owner");
+    remove(bob, "bob").refuses(409, "last_owner");
     server.get(ann, &format!("/api/projects/{project}")).is(404);
 }
 
 #[test]
-fn x3_a_token_for_some_projects_controls_no_subagent() {
+fn x3_a_bound_token_controls_no_subagent() {
     let two = Two::new(Home::bare());
     let (server, ann) = (&two.server, &two.ann);
     let project = two.project("Orchard");
     let secret = json!({"handle": "scout", "identity": "The cellar key is under the mat", "projects": [project]});
     server.post(ann, "/api/agents", &secret).is(201);
-    let bound = Visitor::bearing(&server.token(&["ann", "--project", &project])).with("if-match", "*");
+    let bound = Visitor::with_token(&server.token(&["ann", "--project", &project])).with("if-match", "*");
     let mut asked = 0;
     for (method, path, _) in server.routes().into_iter().filter(|(_, path, _)| path.starts_with("/api/agents")) {
         let path = path.replace("{handle}", "scout").replace("{lesson}", "01a1de11-0000-7000-8000-000000000009");
         let body =
             (method != Method::GET).then(|| json!({"actions": ["create_project"], "version": 1, "action": "promote"}));
-        refused(server.ask(&bound, method, &path, body.as_ref()), 403, "bound_token");
+        server.ask(&bound, method, &path, body.as_ref()).refuses(403, "bound_token");
         asked += 1;
     }
     assert!(asked >= 10, "only {asked} routes");
-    refused(server.get(&bound, "/api/runs?agent=scout"), 403, "bound_token");
+    server.get(&bound, "/api/runs?agent=scout").refuses(403, "bound_token");
     for new in [
         json!({"kind": "homework", "objective": "Read it out", "agents": ["scout"]}),
         json!({"kind": "task", "objective": "Read it out", "agent": "scout"}),
     ] {
-        refused(server.post(&bound, "/api/runs", &new), 403, "bound_token");
+        server.post(&bound, "/api/runs", &new).refuses(403, "bound_token");
     }
     for path in ["/api/invitations", "/api/actors"] {
-        refused(server.get(&bound, path), 403, "bound_token");
+        server.get(&bound, path).refuses(403, "bound_token");
     }
     let invite = server.post(&bound, &two.members(&project), &json!({"actor": "bob"}));
-    refused(invite, 403, "bound_token");
+    invite.refuses(403, "bound_token");
 }
 
 #[test]
-fn x20_people_see_whom_they_share_something_with_and_trying_handles_is_slow() {
+fn x20_people_see_only_whom_they_share_a_project_with_and_trying_handles_is_rate_limited() {
     let two = Two::new(Home::bare());
     let (server, ann, bob) = (&two.server, &two.ann, &two.bob);
     let known = |who: &Visitor| {
@@ -449,15 +443,15 @@ fn x20_people_see_whom_they_share_something_with_and_trying_handles_is_slow() {
     two.invite(&project, "bob", "viewer").is(200);
     assert_eq!(known(ann), ["ann", "bob"]);
     assert_eq!(known(bob), ["ann", "bob", "helper"]);
-    // Whether somebody exists is told to those who ask slowly
+    // Finding out whether a handle exists is rate-limited
     let tried: Vec<u16> =
         (0..40).map(|number| two.invite(&project, &format!("guess-{number}"), "viewer").status).collect();
     assert_eq!(tried[0], 404);
     assert!(tried[35..].iter().all(|status| *status == 429), "{tried:?}");
     let slowed = two.invite(&project, "guess", "viewer");
     assert!(slowed.header("retry-after").parse::<u64>().unwrap() >= 1);
-    refused(server.post(ann, "/api/agents", &json!({"handle": "bob"})), 429, "too_many_requests");
-    // Nobody else is slowed by that, and neither is a change of somebody who is there
+    server.post(ann, "/api/agents", &json!({"handle": "bob"})).refuses(429, "too_many_requests");
+    // That limits nobody else, and no change of a present member
     two.invite(&project, "bob", "editor").is(200);
     let other = id(&server.post(bob, "/api/projects", &json!({"title": "Oak"})).is(201).json());
     server.post(bob, &two.members(&other), &json!({"actor": "ann"})).is(200);

@@ -1,5 +1,4 @@
-//! Against a program that nobody here wrote: schemathesis reads the API document and tries everything it allows, and
-//! much that it does not.
+//! Schemathesis against the API document: it sends everything that the document allows, and much that it does not.
 
 use crate::home::Home;
 use crate::server::{Server, Visitor};
@@ -13,8 +12,8 @@ fn schemathesis() -> PathBuf {
     PathBuf::from(peers).join("schemathesis/bin/schemathesis")
 }
 
-/// Every status must be documented and none may be a failure of ours. Streams that never end, what ends the session, and
-/// what would send to strangers are left out.
+/// Every status must be documented, and none may be a server error. Left out: endless streams, routes that end the session,
+/// and routes that send to other servers.
 fn tried_by(server: &Server, visitor: &Visitor) {
     let examples = std::env::var("PLEACH_SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| "5".into());
     let mut command = Command::new(schemathesis());
@@ -56,7 +55,7 @@ fn answered(record: &Path) -> BTreeMap<u16, usize> {
     counts
 }
 
-/// Something to look at, made by the one who was there first.
+/// A server with a run of each of two people.
 fn furnished() -> (Server, Visitor, Visitor) {
     let server = Server::start(Home::bare());
     let (owner, ann) = (server.owner(), server.person("ann"));
@@ -70,12 +69,12 @@ fn furnished() -> (Server, Visitor, Visitor) {
 fn peers_schemathesis_finds_no_server_error_and_no_undocumented_status_as_the_owner() {
     let (server, owner, _) = furnished();
     tried_by(&server, &owner);
-    server.stranger(reqwest::Method::GET, "/readyz").is(200);
+    server.anonymous(reqwest::Method::GET, "/readyz").is(200);
 }
 
 #[test]
 fn peers_schemathesis_finds_no_server_error_and_no_undocumented_status_as_somebody_else() {
     let (server, _, ann) = furnished();
     tried_by(&server, &ann);
-    server.stranger(reqwest::Method::GET, "/readyz").is(200);
+    server.anonymous(reqwest::Method::GET, "/readyz").is(200);
 }

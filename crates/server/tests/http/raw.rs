@@ -1,4 +1,4 @@
-//! Sockets by hand: what no well-behaved client sends.
+//! Raw sockets, for requests that no well-behaved client sends.
 
 use crate::server::Server;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ pub fn connected(server: &Server) -> TcpStream {
     stream
 }
 
-/// Whatever comes until the other side ends it, and how long that took.
+/// Reads until the server closes, and says how long that took.
 pub fn until_closed(mut stream: TcpStream) -> (String, Duration) {
     let (began, mut bytes) = (Instant::now(), Vec::new());
     let mut some = [0; 4096];
@@ -21,7 +21,7 @@ pub fn until_closed(mut stream: TcpStream) -> (String, Duration) {
     (String::from_utf8_lossy(&bytes).into_owned(), began.elapsed())
 }
 
-/// One request on a connection of its own, and all that comes back.
+/// The whole response to one request on a new connection.
 pub fn answer_to(server: &Server, request: &[u8]) -> String {
     let mut stream = connected(server);
     // It may be refused before it was sent in full.
@@ -58,16 +58,16 @@ impl Socket {
         self.stream.write_all(&head(first, length))
     }
 
-    pub fn try_say(&mut self, text: &str) -> std::io::Result<()> {
+    pub fn try_send(&mut self, text: &str) -> std::io::Result<()> {
         self.stream.write_all(&[&head(0x81, text.len() as u64), text.as_bytes()].concat())
     }
 
-    pub fn say(&mut self, text: &str) {
-        self.try_say(text).expect("sent");
+    pub fn send(&mut self, text: &str) {
+        self.try_send(text).expect("sent");
     }
 
     /// The next text, `None` when it was closed instead.
-    pub fn hear(&mut self) -> Option<String> {
+    pub fn receive(&mut self) -> Option<String> {
         let mut head = [0; 2];
         self.stream.read_exact(&mut head).ok()?;
         let length = match head[1] & 0x7f {
@@ -83,14 +83,14 @@ impl Socket {
         (head[0] == 0x81).then(|| String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// Asks to hear of a topic with this token, and hears what comes of it.
+    /// Joins a topic with this token and returns the reply.
     pub fn join(&mut self, topic: &str, token: &str) -> Option<String> {
-        self.say(&format!(r#"["1","1","realtime:{topic}","phx_join",{{"access_token":"{token}"}}]"#));
-        self.hear()
+        self.send(&format!(r#"["1","1","realtime:{topic}","phx_join",{{"access_token":"{token}"}}]"#));
+        self.receive()
     }
 }
 
-/// Masked with nothing, so that the bytes that follow are what they are.
+/// Masked with zeros, so that the payload needs no masking.
 fn head(first: u8, length: u64) -> Vec<u8> {
     [&[first, 0x80 | 127][..], &length.to_be_bytes(), &[0; 4]].concat()
 }

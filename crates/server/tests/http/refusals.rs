@@ -1,11 +1,11 @@
-//! Every refusal says what is wrong, whoever refuses: the router, the library of MCP, or the HTTP layer below them.
+//! Every refusal is a problem document, whether the router, the MCP library or hyper refuses.
 
 use crate::home::Home;
 use crate::raw::answer_to;
 use crate::server::{Server, Visitor};
 use serde_json::{Value, json};
 
-/// The problem in an answer as it came over the wire.
+/// The problem in a raw response.
 fn problem(answer: &str, status: &str) -> Value {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
     assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
@@ -15,7 +15,7 @@ fn problem(answer: &str, status: &str) -> Value {
 }
 
 #[test]
-fn r10_a_head_that_cannot_be_read_is_answered_with_what_is_wrong() {
+fn r10_a_malformed_request_head_is_answered_with_a_problem() {
     let server = Server::start(Home::bare());
     let long = "x".repeat(70_000);
     let many: String = (0..200).map(|number| format!("x-{number}: 1\r\n")).collect();
@@ -43,7 +43,7 @@ fn r10_a_head_that_cannot_be_read_is_answered_with_what_is_wrong() {
 }
 
 #[test]
-fn r10_what_is_no_mcp_request_is_refused_as_a_problem() {
+fn r10_a_malformed_mcp_request_is_answered_with_a_problem() {
     let server = Server::start(Home::bare());
     let owner = server.owner().with("accept", "application/json, text/event-stream");
     let send = |visitor: &Visitor, body: &str, kind: &str| {
@@ -74,7 +74,7 @@ fn r10_what_is_no_mcp_request_is_refused_as_a_problem() {
 }
 
 #[test]
-fn r10_a_list_where_an_object_is_due_is_refused_by_name() {
+fn r10_a_list_in_place_of_an_object_is_refused_by_name() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let brief = json!({"kind": "homework", "objective": "List bees", "budgets": []});

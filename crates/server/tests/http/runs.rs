@@ -82,7 +82,7 @@ fn h2_a_run_is_canceled_and_removed_only_then() {
 }
 
 #[test]
-fn h5_waiting_costs_nothing_and_an_answer_goes_on() {
+fn h5_a_waiting_run_costs_nothing_and_continues_with_an_answer() {
     let asking = |request: &simulation::scripted::Request| {
         if request.section("questions").is_some() {
             let mut answer = planner("done");
@@ -113,7 +113,7 @@ fn h5_waiting_costs_nothing_and_an_answer_goes_on() {
 }
 
 #[test]
-fn h8_sec_s13_a_membership_taken_in_the_middle_refuses_the_next_call() {
+fn h8_sec_s13_after_a_membership_ends_the_next_call_is_refused() {
     let server = Server::start(Home::with(Script::default()));
     let (owner, ann) = (server.owner(), server.person("ann"));
     let project = server.post(&owner, "/api/projects", &json!({"title": "Shared"})).is(201).json();
@@ -152,7 +152,7 @@ fn h8_sec_s13_a_membership_taken_in_the_middle_refuses_the_next_call() {
 }
 
 #[test]
-fn the_models_and_tools_a_run_can_be_given_are_listed() {
+fn models_and_tools_for_runs_are_listed() {
     let server = Server::start(Home::with(scripts::complete_in(1)));
     let owner = server.owner();
     let models = server.get(&owner, "/api/models").is(200).json();
@@ -164,7 +164,7 @@ fn the_models_and_tools_a_run_can_be_given_are_listed() {
 }
 
 #[test]
-fn h5_an_answer_that_cannot_be_taken_leaves_everything_as_it_was() {
+fn h5_a_refused_answer_changes_nothing() {
     let mut asking = planner("I need to know");
     (asking["needs_user_input"], asking["blocking_questions"]) = (json!(true), json!(["Which colour?"]));
     let server = Server::start(Home::with(Script::default().on("homework_planner", vec![Reply::json(asking)])));
@@ -189,7 +189,7 @@ fn h5_an_answer_that_cannot_be_taken_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn h2_an_id_that_a_client_chose_is_its_own_or_refused() {
+fn h2_a_client_may_choose_the_id_of_its_run_unless_it_is_taken() {
     let server = Server::start(Home::with(busy()));
     let (owner, ann) = (server.owner(), server.person("ann"));
     let run = start(&server, &owner, json!({}));
@@ -207,13 +207,13 @@ fn h2_an_id_that_a_client_chose_is_its_own_or_refused() {
 #[test]
 fn h2_only_following_the_login_link_uses_it_up() {
     let server = Server::start(Home::with(busy()));
-    let looked = server.stranger(Method::HEAD, &server.login_link()).is(303);
+    let looked = server.anonymous(Method::HEAD, &server.login_link()).is(303);
     assert_eq!(looked.header("set-cookie"), "", "a preview logs nobody in");
-    assert_ne!(server.stranger(Method::GET, &server.login_link()).is(303).header("set-cookie"), "");
+    assert_ne!(server.anonymous(Method::GET, &server.login_link()).is(303).header("set-cookie"), "");
 }
 
 #[test]
-fn h2_what_may_be_left_out_may_be_null() {
+fn h2_optional_fields_may_be_null() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let new = json!({

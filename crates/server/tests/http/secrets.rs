@@ -1,4 +1,4 @@
-//! What is secret stays where it was put: not in answers, logs, prompts, traces, files or what others are sent.
+//! Secrets appear in no response, log, prompt, trace, file or outgoing request.
 
 use crate::home::Home;
 use crate::receiver::Receiver;
@@ -55,7 +55,7 @@ fn finished(server: &Server, owner: &Visitor, objective: &str) -> String {
 }
 
 #[test]
-fn e4_sec_s60_s62_s63_no_secret_reaches_events_prompts_answers_errors_logs_traces_or_what_others_are_sent() {
+fn e4_sec_s60_s62_s63_no_secret_reaches_events_prompts_responses_errors_logs_traces_or_webhooks() {
     let (hook, collector) = (Receiver::answering(&["500"]), Receiver::answering(&["503", "200"]));
     let echo = format!("Incorrect API key provided: {KEY}");
     let home = Home::with(scripts::complete_in(2))
@@ -122,13 +122,13 @@ fn e4_sec_s60_s62_s63_no_secret_reaches_events_prompts_answers_errors_logs_trace
 }
 
 #[test]
-fn sec_s61_metrics_are_for_this_machine_or_for_who_has_a_token() {
+fn sec_s61_metrics_need_a_token_unless_read_on_this_machine() {
     let server = Server::start(Home::bare());
-    let text = server.stranger(Method::GET, "/metrics").is(200).text;
+    let text = server.anonymous(Method::GET, "/metrics").is(200).text;
     assert!(text.contains("pleach_build_info"), "{text}");
     let passed_on = Visitor::default().with("x-forwarded-for", "203.0.113.9");
     assert_eq!(server.get(&passed_on, "/metrics").is(401).slug(), "unauthorized");
-    let reader = Visitor::bearing(&server.token(&["--scope", "read"])).with("x-forwarded-for", "203.0.113.9");
+    let reader = Visitor::with_token(&server.token(&["--scope", "read"])).with("x-forwarded-for", "203.0.113.9");
     server.get(&reader, "/metrics").is(200);
     for path in ["/healthz", "/readyz"] {
         let answer = server.get(&passed_on, path).is(200);
@@ -137,7 +137,7 @@ fn sec_s61_metrics_are_for_this_machine_or_for_who_has_a_token() {
 }
 
 #[test]
-fn sec_s54_what_people_and_models_write_cannot_forge_lines_of_the_log() {
+fn sec_s54_text_of_people_and_models_cannot_forge_log_lines() {
     let server = Server::start(Home::bare().set("PLEACH_LOG", "trace"));
     let owner = server.owner();
     let forged = "Trees\r\n2026-01-01T00:00:00Z ERROR forged\u{1b}[2J\u{1b}]0;owned\u{7}";

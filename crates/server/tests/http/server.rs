@@ -1,4 +1,4 @@
-//! `pleach up` on a port of its own, and requests to it.
+//! Test fixture: `pleach up` on a free port, and requests to it.
 
 use crate::home::Home;
 use reqwest::header::HeaderMap;
@@ -16,7 +16,7 @@ pub struct Server {
     pub client: Client,
 }
 
-/// An answer, read to its end.
+/// A whole response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -40,14 +40,20 @@ impl Answer {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The stable name of the problem.
+    /// Checks that this is a problem of that status and slug.
+    #[track_caller]
+    pub fn refuses(&self, status: u16, slug: &str) {
+        assert_eq!((self.status, self.slug().as_str()), (status, slug), "{}", self.text);
+    }
+
+    /// The slug of the problem.
     pub fn slug(&self) -> String {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         self.json()["type"].as_str().unwrap_or_default().to_owned()
     }
 }
 
-/// Somebody who asks: with a token, a cookie, or nothing.
+/// A client with a token, a cookie, or no credential.
 #[derive(Clone, Default)]
 pub struct Visitor {
     pub headers: Vec<(String, String)>,
@@ -60,7 +66,7 @@ impl Visitor {
         Visitor { headers }
     }
 
-    pub fn bearing(token: &str) -> Visitor {
+    pub fn with_token(token: &str) -> Visitor {
         Visitor::default().with("authorization", &format!("Bearer {token}"))
     }
 }
@@ -71,28 +77,21 @@ impl Server {
         Server::start_with(home, command)
     }
 
-    /// `up`, by a command that may do something before.
+    /// Starts `up` through another command, which may prepare something first.
     pub fn start_with(home: Home, mut command: Command) -> Server {
         let log = std::fs::File::create(home.folder.path().join("up.log")).expect("a file");
         let mut child = command.stderr(log).spawn().expect("the binary starts");
-        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let mut greeting = Vec::new();
-        for line in lines {
-            greeting.push(line.expect("text"));
-            if greeting.last().is_some_and(|line| line.starts_with("resumed")) {
-                break;
-            }
-        }
+        let greeting = greeting(&mut child);
         let url = link_in(&greeting, "pleach is up").unwrap_or_else(|| panic!("no address in {greeting:?}"));
         Server { home, child, url, greeting, client: client(None) }
     }
 
-    /// The same server, asked from another address of this machine.
+    /// Sends a request from another loopback address.
     pub fn ask_from(&self, host: u8, visitor: &Visitor, method: Method, path: &str) -> Answer {
         self.ask_by(&client(Some(host)), visitor, method, path, None)
     }
 
-    /// What it said beside its output.
+    /// Its standard error.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.home.folder.path().join("up.log")).expect("a log")
     }
@@ -108,15 +107,15 @@ impl Server {
         said.out.trim().to_owned()
     }
 
-    /// The owner of this machine.
+    /// The owner of the data, with an admin token.
     pub fn owner(&self) -> Visitor {
-        Visitor::bearing(&self.token(&["--scope", "admin"]))
+        Visitor::with_token(&self.token(&["--scope", "admin"]))
     }
 
-    /// Another person, with a token of their own.
+    /// A new person with a token.
     pub fn person(&self, handle: &str) -> Visitor {
         self.home.pleach(&["actor", "create", handle]).exits(0);
-        Visitor::bearing(&self.token(&[handle, "--scope", "run"]))
+        Visitor::with_token(&self.token(&[handle, "--scope", "run"]))
     }
 
     pub fn ask(&self, visitor: &Visitor, method: Method, path: &str, body: Option<&Value>) -> Answer {
@@ -155,13 +154,13 @@ impl Server {
     }
 
     /// Without credentials.
-    pub fn stranger(&self, method: Method, path: &str) -> Answer {
+    pub fn anonymous(&self, method: Method, path: &str) -> Answer {
         self.ask(&Visitor::default(), method, path, None)
     }
 
     /// Method, path and access of every route, as the server publishes them.
     pub fn routes(&self) -> Vec<(Method, String, String)> {
-        let document = self.stranger(Method::GET, "/openapi.json").json();
+        let document = self.anonymous(Method::GET, "/openapi.json").json();
         let mut routes = Vec::new();
         for (path, methods) in document["paths"].as_object().expect("paths") {
             for (method, operation) in methods.as_object().expect("methods") {
@@ -173,7 +172,7 @@ impl Server {
     }
 }
 
-/// One that sends from this address of the machine's own, 127.0.0.1 unless said otherwise.
+/// A client that sends from 127.0.0.`host`, or from any address.
 pub fn client(host: Option<u8>) -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let address = host.map(|host| IpAddr::V4(Ipv4Addr::new(127, 0, 0, host)));
@@ -181,7 +180,20 @@ pub fn client(host: Option<u8>) -> Client {
     client.build().expect("a client")
 }
 
-fn link_in(greeting: &[String], after: &str) -> Option<String> {
+/// What `up` prints until it serves requests.
+pub fn greeting(up: &mut Child) -> Vec<String> {
+    let mut greeting = Vec::new();
+    for line in BufReader::new(up.stdout.take().expect("its output")).lines() {
+        greeting.push(line.expect("text"));
+        if greeting.last().is_some_and(|line| line.starts_with("resumed")) {
+            break;
+        }
+    }
+    greeting
+}
+
+/// The URL in the line of the greeting that begins so.
+pub fn link_in(greeting: &[String], after: &str) -> Option<String> {
     let line = greeting.iter().find(|line| line.starts_with(after))?;
     let link = line[line.find("http://")?..].split(|c: char| c == ',' || c.is_whitespace()).next()?;
     Some(link.to_owned())

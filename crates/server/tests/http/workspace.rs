@@ -1,4 +1,4 @@
-//! Projects, documents and tasks: edited by version, listed in parts, found by words.
+//! Projects, documents and tasks: edited by version, listed in pages, found by search.
 
 use crate::home::Home;
 use crate::server::{Answer, Server, Visitor};
@@ -14,7 +14,7 @@ fn patch(server: &Server, who: &Visitor, path: &str, version: &str, change: Valu
 }
 
 #[test]
-fn documents_are_changed_on_the_version_that_was_read() {
+fn a_document_is_changed_only_on_the_version_that_was_read() {
     let server = Server::start(Home::bare());
     let ann = server.person("ann");
     let project = server.post(&ann, "/api/projects", &json!({"title": "Bees"})).is(201).json();
@@ -78,7 +78,7 @@ fn h9_documents_are_found_by_their_role_and_those_of_a_run_by_branch_and_iterati
 }
 
 #[test]
-fn what_cannot_be_used_in_a_query_is_said_by_parameter_value_and_what_would_do() {
+fn an_invalid_query_names_the_parameter_its_value_and_what_is_allowed() {
     let server = Server::start(Home::bare());
     let ann = server.person("ann");
     for yes in ["1", "true", "0", "false"] {
@@ -88,7 +88,7 @@ fn what_cannot_be_used_in_a_query_is_said_by_parameter_value_and_what_would_do()
     for (path, said) in [
         ("/api/questions?open=yes", "`open` is \"yes\"; expected one of: 1, 0, true, false"),
         ("/api/runs?limit=abc", "`limit` is \"abc\"; expected a whole number from 1 to 200"),
-        ("/api/documents?cursor=zzz", "`cursor` is \"zzz\"; expected a full id, exactly as an answer gave it"),
+        ("/api/documents?cursor=zzz", "`cursor` is \"zzz\"; expected a full id, as a response gave it"),
         ("/api/projects?limit=1&limit=2", "`limit` is given more than once; give it once"),
         ("/api/documents?iteration=-1", "`iteration` is \"-1\"; expected a whole number, 0 or more"),
     ] {
@@ -98,7 +98,7 @@ fn what_cannot_be_used_in_a_query_is_said_by_parameter_value_and_what_would_do()
 }
 
 #[test]
-fn tasks_and_projects_too_and_a_project_goes_with_everything_in_it() {
+fn tasks_and_projects_have_versions_and_a_project_is_removed_with_its_contents() {
     let server = Server::start(Home::bare());
     let ann = server.person("ann");
     let project = server.post(&ann, "/api/projects", &json!({"title": "Bees"})).is(201).json();
@@ -127,7 +127,7 @@ fn tasks_and_projects_too_and_a_project_goes_with_everything_in_it() {
 }
 
 #[test]
-fn lists_come_in_parts_that_join_without_a_gap() {
+fn pages_of_a_list_join_without_a_gap() {
     let server = Server::start(Home::bare());
     let ann = server.person("ann");
     let project = server.post(&ann, "/api/projects", &json!({"title": "Oak 0"})).is(201).json();
@@ -157,7 +157,7 @@ fn lists_come_in_parts_that_join_without_a_gap() {
 }
 
 #[test]
-fn h9_what_a_run_made_is_found_by_its_run_and_by_its_words() {
+fn h9_what_a_run_made_is_found_by_its_run_and_by_search() {
     let server = Server::start(Home::with(simulation::scripted::scripts::complete_in(1)));
     let owner = server.owner();
     let run = server.post(&owner, "/api/runs", &json!({"kind": "homework", "objective": "Write"})).is(201).json();

@@ -1,7 +1,7 @@
-//! The realtime socket and the other things nobody here wrote, against the binary that people run.
+//! Published clients against the real binary: the realtime client, EventSource, webhook verifiers, OpenTelemetry, promtool.
 
 use crate::home::Home;
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use crate::receiver::Receiver;
 use serde_json::{Value, json};
 use simulation::scripted::scripts;
@@ -28,7 +28,7 @@ fn node(name: &str) -> Command {
     command
 }
 
-/// A programme that talks in lines of JSON.
+/// A program that prints lines of JSON.
 struct Talker {
     child: Child,
     stdin: ChildStdin,
@@ -65,7 +65,7 @@ impl Drop for Talker {
     }
 }
 
-fn join(owner: &Owner, apikey: &str, access_token: &str, vsn: &str, topics: &[&str]) -> Talker {
+fn join(owner: &LiveServer, apikey: &str, access_token: &str, vsn: &str, topics: &[&str]) -> Talker {
     let mut command = node("realtime.cjs");
     let url = owner.url().replace("http://", "ws://");
     command.args([&format!("{url}/realtime/v1"), apikey, access_token, vsn]).args(topics);
@@ -74,7 +74,7 @@ fn join(owner: &Owner, apikey: &str, access_token: &str, vsn: &str, topics: &[&s
 
 #[test]
 fn peers_t13_the_published_client_joins_private_topics_and_receives_the_stored_events() {
-    let owner = Owner::of(Home::bare().set("PLEACH_REHEARSAL_MS", "1000"));
+    let owner = LiveServer::up(Home::bare().set("PLEACH_REHEARSAL_MS", "1000"));
     let token = owner.token("local", "read");
     for vsn in ["1.0.0", "2.0.0"] {
         let run = owner.start("tree", "Compare three ways to keep bees");
@@ -106,7 +106,7 @@ fn peers_t13_the_published_client_joins_private_topics_and_receives_the_stored_e
 
 #[test]
 fn peers_t13_a_node_has_a_topic_of_its_own_and_homework_has_one() {
-    let owner = Owner::of(Home::bare().set("PLEACH_REHEARSAL_MS", "1000"));
+    let owner = LiveServer::up(Home::bare().set("PLEACH_REHEARSAL_MS", "1000"));
     let token = owner.token("local", "read");
     let run = owner.start("tree", "Compare three ways to keep bees");
     let root = owner
@@ -131,7 +131,7 @@ fn peers_t13_a_node_has_a_topic_of_its_own_and_homework_has_one() {
 
 #[test]
 fn peers_t13_a_join_out_of_scope_or_without_a_token_is_refused() {
-    let owner = Owner::of(Home::bare().set("PLEACH_REHEARSAL_MS", "1000"));
+    let owner = LiveServer::up(Home::bare().set("PLEACH_REHEARSAL_MS", "1000"));
     owner.home.pleach(&["actor", "create", "eve"]).exits(0);
     let (mine, hers) = (owner.token("local", "read"), owner.token("eve", "read"));
     let run = owner.start("tree", "Compare three ways to keep bees");
@@ -156,7 +156,7 @@ fn peers_t13_a_join_out_of_scope_or_without_a_token_is_refused() {
 #[test]
 fn peers_t14_eventsource_receives_the_whole_log_through_server_restarts() {
     let home = Home::with(scripts::complete_in(5).latency(Duration::from_millis(300)));
-    let mut owner = Owner::at_a_port_of_its_own(home);
+    let mut owner = LiveServer::on_fixed_port(home);
     let token = owner.token("local", "read");
     let run = owner.start("homework", "Stay whole");
     let mut command = node("eventsource.cjs");
@@ -187,7 +187,7 @@ fn verified(mut command: Command, delivery: &Value) -> Option<Value> {
 
 #[test]
 fn peers_h7_deliveries_are_verified_by_the_published_packages() {
-    let owner = Owner::of(Home::bare().set("PLEACH_WEBHOOKS_PRIVATE", "true"));
+    let owner = LiveServer::up(Home::bare().set("PLEACH_WEBHOOKS_PRIVATE", "true"));
     let receiver = Receiver::answering(&[]);
     let made = owner.post("/api/webhooks", json!({"url": receiver.url}));
     let run = owner.start("homework", "List three kinds of bees");
@@ -214,7 +214,7 @@ fn peers_otlp_traces_are_what_opentelemetrys_own_types_understand() {
     let collector = Talker::start(command);
     let url = collector.next()["url"].as_str().expect("an address").to_owned();
     let home = Home::with(scripts::complete_in(2)).set("OTEL_EXPORTER_OTLP_ENDPOINT", &url);
-    let owner = Owner::of(home);
+    let owner = LiveServer::up(home);
     let run = owner.start("homework", "Leave a trace");
     owner.settled(&run);
     let mut spans: Vec<Value> = Vec::new();
@@ -245,7 +245,7 @@ fn peers_otlp_traces_are_what_opentelemetrys_own_types_understand() {
 
 #[test]
 fn peers_promtool_finds_nothing_wrong_with_the_metrics() {
-    let owner = Owner::of(Home::bare());
+    let owner = LiveServer::up(Home::bare());
     let run = owner.start("homework", "List three kinds of bees");
     owner.settled(&run);
     let (status, text) = owner.ask(reqwest::Method::GET, "/metrics", None);

@@ -1,9 +1,8 @@
-//! PostgreSQL behind PgBouncer in transaction mode: no session is anybody's own there, so nothing can be listened for,
-//! and what other processes commit is looked for.
+//! PostgreSQL behind PgBouncer in transaction mode. LISTEN does not work there, so commits of other processes are polled for.
 
 use crate::database::Database;
 use crate::home::Home;
-use crate::owner::{Frames, Owner};
+use crate::live_server::{Frames, LiveServer};
 use crate::peers::directory;
 use serde_json::{Value, json};
 use simulation::scripted::scripts;
@@ -83,7 +82,7 @@ fn backends(database: &Database) -> usize {
     String::from_utf8_lossy(&said.stdout).trim().parse().expect("a number")
 }
 
-fn received(owner: &Owner, frames: &mut Frames) -> Vec<Value> {
+fn received(owner: &LiveServer, frames: &mut Frames) -> Vec<Value> {
     let mut events: Vec<Value> = Vec::new();
     while events.last().is_none_or(|event| event["type"] != "run.completed") {
         let frame = owner.next(frames, Duration::from_secs(30)).expect("a frame");
@@ -101,7 +100,7 @@ fn peers_e2_t14_behind_pgbouncer_runs_complete_and_are_streamed_by_whoever_is_as
     // Two servers on one database, each as another machine would be.
     let servers = [(); 2].map(|()| {
         let script = scripts::complete_in(6).latency(Duration::from_millis(60));
-        Owner::of(Home::with(script).set("PLEACH_DATABASE_URL", &pooler.url(&database)))
+        LiveServer::up(Home::with(script).set("PLEACH_DATABASE_URL", &pooler.url(&database)))
     });
     let runs: Vec<String> = (0..4).map(|number| servers[number % 2].start("homework", "Behind a pooler")).collect();
     for run in &runs {
@@ -116,7 +115,7 @@ fn peers_e2_t14_behind_pgbouncer_runs_complete_and_are_streamed_by_whoever_is_as
 }
 
 /// Milliseconds from before a message is sent to one server until it is read from the other.
-fn delays([writer, reader]: &[Owner; 2]) -> Vec<u128> {
+fn delays([writer, reader]: &[LiveServer; 2]) -> Vec<u128> {
     let run = writer.post("/api/runs", json!({"kind": "homework", "objective": "Listen"}));
     let run = run["id"].as_str().expect("an id");
     let mut frames = reader.stream(&format!("/api/runs/{run}/stream"), None);
@@ -141,7 +140,7 @@ fn peers_e2_t14_behind_pgbouncer_what_one_server_commits_another_one_streams_wit
         let servers = [(); 2].map(|()| {
             let home = Home::bare().set("PLEACH_REHEARSAL_MS", "60000");
             let home = home.set("PLEACH_DATABASE_URL", &pooler.url(&database));
-            Owner::of(direct.iter().fold(home, |home, url| home.set("PLEACH_DATABASE_DIRECT_URL", url)))
+            LiveServer::up(direct.iter().fold(home, |home, url| home.set("PLEACH_DATABASE_DIRECT_URL", url)))
         });
         let taken = delays(&servers);
         let (half, most) = (taken[taken.len() / 2], taken[taken.len() * 99 / 100 - 1]);

@@ -1,4 +1,4 @@
-//! Somebody else's server, as far as a webhook can tell: takes requests, writes them down, answers as told.
+//! A webhook receiver that records requests and answers as configured.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -54,7 +54,7 @@ impl Receiver {
         self.taken.lock().expect("the ledger").clone()
     }
 
-    /// Those that were answered well.
+    /// Requests that were answered with a success.
     pub fn accepted(&self) -> Vec<Taken> {
         self.taken().into_iter().filter(|taken| (200..300).contains(&taken.status)).collect()
     }

@@ -1,7 +1,7 @@
-//! Time travel: a run as it stood after any event.
+//! Snapshots: a run as it was after any event.
 
 use crate::home::Home;
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ fn folded(events: &[Value]) -> BTreeMap<String, (Value, Value, String)> {
 }
 
 #[test]
-fn t12_a_tree_is_shown_as_it_stood_after_every_event() {
-    let owner = Owner::of(Home::bare());
+fn t12_a_tree_has_a_snapshot_after_every_event() {
+    let owner = LiveServer::up(Home::bare());
     let run = owner.start("tree", "Compare three ways to keep bees");
     let ended = owner.settled(&run);
     let events = owner.log(&run);
@@ -57,8 +57,8 @@ fn t12_a_tree_is_shown_as_it_stood_after_every_event() {
 }
 
 #[test]
-fn t12_homework_has_snapshots_too_and_there_is_none_beyond_the_log() {
-    let owner = Owner::of(Home::bare());
+fn t12_homework_has_snapshots_too_and_none_beyond_the_log() {
+    let owner = LiveServer::up(Home::bare());
     let run = owner.start("homework", "List three kinds of bees");
     let ended = owner.settled(&run);
     let newest = owner.get(&format!("/api/runs/{run}/snapshot"));

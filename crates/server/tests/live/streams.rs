@@ -1,16 +1,16 @@
-//! The stream is the log: whoever comes late, goes away or is slow ends up with all of it.
+//! A stream delivers the whole log, also to readers that join late, reconnect or are slow.
 
 use crate::database::Database;
 use crate::home::Home;
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use serde_json::{Value, json};
 use simulation::scripted::scripts;
 use std::time::Duration;
 
 #[test]
-fn t14_what_an_interrupted_client_received_is_the_log_through_server_restarts() {
+fn t14_an_interrupted_client_receives_the_whole_log_through_server_restarts() {
     let home = Home::with(scripts::complete_in(5).latency(Duration::from_millis(40)));
-    let mut owner = Owner::of(home);
+    let mut owner = LiveServer::up(home);
     let run = owner.start("homework", "Stay whole");
     let path = format!("/api/runs/{run}/stream");
     let mut received: Vec<Value> = Vec::new();
@@ -20,7 +20,7 @@ fn t14_what_an_interrupted_client_received_is_the_log_through_server_restarts() 
         assert!(connections < 200, "it does not end: {:?}", received.last());
         let last_seen = received.last().map(|event| event["seq"].to_string());
         let mut frames = owner.stream(&path, last_seen.as_deref());
-        // A few events, then the line is cut; every third time the server dies too.
+        // A few events, then the connection is cut; every third time the server is killed too.
         for _ in 0..3 + connections % 5 {
             let Some(frame) = owner.next(&mut frames, Duration::from_secs(30)) else { break };
             if frame.event == "message" {
@@ -41,8 +41,8 @@ fn t14_what_an_interrupted_client_received_is_the_log_through_server_restarts() 
 }
 
 #[test]
-fn t14_a_late_client_gets_what_it_asks_for_and_last_event_id_beats_after() {
-    let owner = Owner::of(Home::with(scripts::complete_in(5)));
+fn t14_a_late_client_starts_where_it_asks_and_last_event_id_overrides_after() {
+    let owner = LiveServer::up(Home::with(scripts::complete_in(5)));
     let new = json!({"kind": "homework", "objective": "Come late", "budgets": {"max_iterations": 2}});
     let run = owner.post("/api/runs", new)["id"].as_str().expect("an id").to_owned();
     let last = owner.settled(&run)["last_seq"].as_u64().expect("a seq");
@@ -63,9 +63,9 @@ fn t14_a_late_client_gets_what_it_asks_for_and_last_event_id_beats_after() {
 }
 
 #[test]
-fn t14_many_topics_come_in_one_stream_and_one_cursor_resumes_them_all() {
+fn t14_one_stream_carries_many_topics_and_one_cursor_resumes_them_all() {
     let home = Home::with(scripts::complete_in(3).latency(Duration::from_millis(60)));
-    let mut owner = Owner::of(home);
+    let mut owner = LiveServer::up(home);
     let (one, two) = (owner.start("homework", "First"), owner.start("homework", "Second"));
     let path = format!("/api/stream?topics=runs,run:{one}@0,run:{two}@0,notifications");
     let (mut logs, mut cursor) = ([Vec::<Value>::new(), Vec::new()], None::<String>);
@@ -107,8 +107,8 @@ fn t14_many_topics_come_in_one_stream_and_one_cursor_resumes_them_all() {
 }
 
 #[test]
-fn t14_a_cursor_is_there_before_the_first_event_and_belongs_to_its_topics() {
-    let owner = Owner::of(Home::with(scripts::complete_in(2)));
+fn t14_a_cursor_is_sent_before_the_first_event_and_belongs_to_its_topics() {
+    let owner = LiveServer::up(Home::with(scripts::complete_in(2)));
     let (one, two) = (owner.start("homework", "First"), owner.start("homework", "Second"));
     let (last, _) = (owner.settled(&one)["last_seq"].clone(), owner.settled(&two));
     let opened = owner.send(reqwest::Method::GET, &format!("/api/stream?topics=run:{one},run:{two}"), None, &[]);
@@ -126,9 +126,9 @@ fn t14_a_cursor_is_there_before_the_first_event_and_belongs_to_its_topics() {
 }
 
 #[test]
-fn t14_an_answer_is_seen_while_it_grows_and_is_not_in_the_log() {
+fn t14_deltas_of_an_answer_are_streamed_and_not_stored() {
     let home = Home::with(scripts::complete_in(2).latency(Duration::from_millis(300)));
-    let owner = Owner::of(home);
+    let owner = LiveServer::up(home);
     let run = owner.start("homework", "Grow");
     let mut frames = owner.stream(&format!("/api/runs/{run}/stream"), None);
     let (mut deltas, mut seqs) = (Vec::<Value>::new(), Vec::new());
@@ -161,7 +161,7 @@ fn t14_e2_any_process_on_postgres_streams_a_run_that_another_one_drives() {
         .set("PLEACH_DATABASE_URL", &database.url())
         .set("PLEACH_LEASE_MS", "1500");
     // One place only, and the first run takes it: the second is the worker's.
-    let owner = Owner::of(home.set("PLEACH_WORKERS", "1"));
+    let owner = LiveServer::up(home.set("PLEACH_WORKERS", "1"));
     owner.start("homework", "Driven here");
     let own = owner.home.folder.path().join("worker").display().to_string();
     let mut worker = owner.home.command(&["worker", "--workers", "4", "--data-dir", &own]).spawn().expect("it starts");

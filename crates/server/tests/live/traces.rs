@@ -1,7 +1,7 @@
-//! Traces told to a collector: every span once, through restarts, with nothing of what was said in it.
+//! Traces are exported to a collector: every span once, through restarts, without any text of the run.
 
 use crate::home::Home;
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use crate::receiver::{Receiver, Taken};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
@@ -30,11 +30,11 @@ fn workflow<'a>(spans: &'a [Value], run: &str) -> Option<&'a Value> {
 }
 
 #[test]
-fn traces_are_told_from_the_log_once_each_through_restarts_and_a_collector_that_is_away() {
+fn traces_are_exported_from_the_log_once_each_through_restarts_and_collector_outages() {
     let collector = Receiver::answering(&["503", "200", "429\r\nretry-after: 1"]);
     let home = Home::with(scripts::complete_in(6).latency(Duration::from_millis(250)));
     let endpoint = collector.url.trim_end_matches("/hook").to_owned();
-    let mut owner = Owner::of(home.set("PLEACH_OTLP_ENDPOINT", &endpoint).set("OTEL_SERVICE_NAME", "orchard"));
+    let mut owner = LiveServer::up(home.set("PLEACH_OTLP_ENDPOINT", &endpoint).set("OTEL_SERVICE_NAME", "orchard"));
     let run = owner.start("homework", "Leave a trace of walnut");
     owner.home.until("some spans", || (!collector.accepted().is_empty()).then_some(()));
     let path = owner.home.data().join("pleach.db");
@@ -81,10 +81,10 @@ fn traces_are_told_from_the_log_once_each_through_restarts_and_a_collector_that_
 }
 
 #[test]
-fn a_tree_is_a_trace_of_nodes_plans_calls_and_tools_and_nothing_is_sent_where_nobody_asked() {
+fn a_tree_is_a_trace_of_nodes_plans_calls_and_tools_and_nothing_is_sent_unless_configured() {
     let collector = Receiver::answering(&[]);
     let endpoint = collector.url.trim_end_matches("/hook").to_owned();
-    let owner = Owner::of(Home::bare().set("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint));
+    let owner = LiveServer::up(Home::bare().set("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint));
     let run = owner.start("tree", "Compare two kinds of oak");
     owner.settled(&run);
     let told = owner.home.until("the whole run", || {
@@ -96,7 +96,7 @@ fn a_tree_is_a_trace_of_nodes_plans_calls_and_tools_and_nothing_is_sent_where_no
     assert_eq!(named("invoke_agent "), nodes);
     assert_eq!(named("invoke_workflow tree"), 1);
     assert!(named("plan planner") >= 1 && named("chat ") > nodes / 2, "{told:#?}");
-    let quiet = Owner::of(Home::bare());
+    let quiet = LiveServer::up(Home::bare());
     let before = collector.accepted().len();
     let run = quiet.start("homework", "Tell nobody");
     quiet.settled(&run);

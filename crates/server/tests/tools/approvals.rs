@@ -1,4 +1,4 @@
-//! Calls that a person is asked about first: all of the call is shown, whatever its server says of itself.
+//! Calls that a person must approve: the question shows the whole call, whatever the server claims about it.
 
 use crate::home::Home;
 use crate::server::Server;
@@ -36,7 +36,7 @@ fn x12_a_question_about_a_call_shows_the_whole_call_everywhere() {
 }
 
 #[test]
-fn x12_that_a_tool_only_reads_is_the_operators_word_not_its_servers() {
+fn x12_whether_a_tool_only_reads_is_decided_by_the_operator_not_by_its_server() {
     // Given a tool whose server says that it only reads
     let calls = || json!([call("post__count_letters", json!({}))]);
     let hinted = ToolHome::with(Home::with(using(calls())), "approve = \"always\"");
@@ -103,7 +103,7 @@ fn x12_reading_a_page_can_be_put_under_approval_and_bound_to_hosts() {
 }
 
 #[test]
-fn x13_a_run_with_a_directory_of_files_cannot_write_what_the_next_command_would_run() {
+fn x13_a_run_cannot_write_configuration_that_the_next_command_would_use() {
     // Given the whole working directory as the directory of files, with the data inside it
     let evil = json!({"mcpServers": {"evil": {"command": "touch", "args": ["it-ran"]}}}).to_string();
     let write = |path: &str| call("write_file", json!({"path": path, "content": evil}));

@@ -1,5 +1,4 @@
-//! Tools from everywhere, and runs for everybody: servers of tools as runs use them, and the MCP door as programs use it;
-//! on the binary that people run.
+//! Tools of runs (MCP servers, web, files) and Pleach as an MCP server, tested on the real binary.
 
 #[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
 #[path = "../cli/home.rs"]
@@ -9,12 +8,12 @@ mod home;
 mod server;
 
 mod approvals;
-mod entry_points;
-mod life;
-mod obedient;
-mod own;
+mod mcp_server;
 mod peers;
+mod prompt_injection;
 mod runs;
 mod secrecy;
+mod server_failures;
 mod tool_home;
 mod trust;
+mod web_and_files;

@@ -1,5 +1,5 @@
-//! Against programs that nobody here wrote: the reference servers and the Python SDK's as tools of a run, the Inspector and
-//! the official conformance suite as programs that use ours.
+//! Published MCP programs: the reference servers and a Python SDK server as tools of a run; the Inspector and the official
+//! conformance suite as clients of our server.
 
 use crate::home::{Home, of_type};
 use crate::server::Server;
@@ -242,7 +242,7 @@ const OF_FIXTURES: [&str; 5] = [
 ];
 
 #[test]
-fn peers_b4_the_official_conformance_suite_finds_nothing_wrong_with_the_server_as_such() {
+fn peers_b4_the_official_conformance_suite_passes() {
     let server = Server::start(Home::bare());
     let url = with_token(&server, server.token(&["--scope", "run"]));
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! What a run does with the tools of a server.
+//! Runs that use the tools of an MCP server.
 
 use crate::home::{Home, of_type, user_text};
 use crate::server::Server;
@@ -6,7 +6,7 @@ use crate::tool_home::{ToolHome, call, in_turn, results, using};
 use serde_json::{Value, json};
 
 #[test]
-fn b4_the_tools_of_a_server_are_listed_with_class_and_state() {
+fn b4_tools_of_an_mcp_server_are_listed_with_class_and_status() {
     let tool_home = ToolHome::calling(json!([]));
     let listed = tool_home.home.pleach(&["tools", "--json"]).exits(0).lines();
     let class = |name: &str| listed.iter().find(|tool| tool["name"] == name).map(|tool| tool["class"].clone());
@@ -19,7 +19,7 @@ fn b4_the_tools_of_a_server_are_listed_with_class_and_state() {
     let doctor = tool_home.home.pleach(&["doctor"]).exits(0).out;
     assert!(doctor.contains("✓ tools.post") && doctor.contains("7 tools"), "{doctor}");
     tool_home.all_gone();
-    // The word of whoever configures it counts
+    // The configuration overrides what the server says
     tool_home.configure(&format!("{}\nread_only = [\"count_letters\"]", tool_home.section()));
     let listed = tool_home.home.pleach(&["tools", "--json"]).exits(0).lines();
     let count = listed.iter().find(|tool| tool["name"] == "post__count_letters").expect("it is there");
@@ -27,7 +27,7 @@ fn b4_the_tools_of_a_server_are_listed_with_class_and_state() {
 }
 
 #[test]
-fn b4_a_run_uses_them_and_the_log_says_what_it_was_given_and_what_came_back() {
+fn b4_a_run_uses_mcp_tools_and_the_log_has_its_grants_and_results() {
     for kind in ["homework", "tree"] {
         let calls = json!([call("post__send_letter", json!({"to": "ann"})), call("post__count_letters", json!({}))]);
         let tool_home = ToolHome::calling(calls);
@@ -52,7 +52,7 @@ fn b4_a_run_uses_them_and_the_log_says_what_it_was_given_and_what_came_back() {
 }
 
 #[test]
-fn b4_a_call_that_does_not_fit_the_schema_never_leaves() {
+fn b4_a_call_that_does_not_fit_the_schema_is_not_sent() {
     let tool_home = ToolHome::calling(json!([
         call("post__send_letter", json!({"to": 5})),
         call("post__send_letter", json!({"to": "bob", "colour": "red"})),
@@ -108,7 +108,7 @@ fn sec_s46_after_reading_from_outside_a_call_that_changes_something_waits_for_a_
 }
 
 #[test]
-fn sec_s43_two_servers_with_the_same_tool_do_not_hide_each_other() {
+fn sec_s43_two_mcp_servers_may_have_a_tool_of_the_same_name() {
     let tool_home = ToolHome::calling(json!([call("depot__send_letter", json!({"to": "dan"}))]));
     let depot = tool_home.section().replace("[mcp.post]", "[mcp.depot]").replace("/letters\"", "/depot\"");
     tool_home.configure(&format!("{}\n{depot}", tool_home.section()));
@@ -122,7 +122,7 @@ fn sec_s43_two_servers_with_the_same_tool_do_not_hide_each_other() {
 }
 
 #[test]
-fn sec_s40_no_request_adds_or_changes_a_server_of_tools() {
+fn sec_s40_no_request_adds_or_changes_an_mcp_server() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let evil = json!({"evil": {"command": "sh", "args": ["-c", "true"]}});
@@ -140,7 +140,7 @@ fn sec_s40_no_request_adds_or_changes_a_server_of_tools() {
 }
 
 #[test]
-fn h8_a_server_for_some_projects_is_nobody_elses() {
+fn h8_an_mcp_server_restricted_to_projects_is_hidden_elsewhere() {
     let tool_home = ToolHome::calling(json!([call("post__count_letters", json!({}))]));
     let project = tool_home.home.pleach(&["project", "create", "Letters", "--json"]).exits(0).run();
     let id = project["id"].as_str().expect("an id");
@@ -156,7 +156,7 @@ fn h8_a_server_for_some_projects_is_nobody_elses() {
 }
 
 #[test]
-fn b4_a_tool_that_says_something_else_than_when_it_was_granted_is_refused() {
+fn b4_a_tool_that_changed_since_it_was_granted_is_refused() {
     let calls = json!([call("post__count_letters", json!({}))]);
     let tool_home = ToolHome::with(Home::with(using(calls).latency(std::time::Duration::from_millis(50))), "");
     let run = tool_home.home.pleach(&["run", "Count", "--detach", "--json"]).exits(0).run();
@@ -169,7 +169,7 @@ fn b4_a_tool_that_says_something_else_than_when_it_was_granted_is_refused() {
 }
 
 #[test]
-fn b9_a_servers_question_becomes_the_runs_and_the_answer_goes_back() {
+fn b9_a_question_of_an_mcp_server_becomes_one_of_the_run_and_is_answered() {
     for kind in ["homework", "tree"] {
         let tool_home = ToolHome::calling(json!([call("post__choose_stamp", json!({}))]));
         let server = Server::start(tool_home.home);
@@ -207,7 +207,7 @@ fn b9_a_servers_question_becomes_the_runs_and_the_answer_goes_back() {
 }
 
 #[test]
-fn b4_a_silent_server_is_given_up_with_the_time_it_took() {
+fn b4_a_call_to_a_silent_server_times_out() {
     let tool_home = ToolHome::calling(json!([call("post__sleep", json!({}))]));
     let home = tool_home.home;
     let tool_home = ToolHome::with(home, "");
@@ -220,7 +220,7 @@ fn b4_a_silent_server_is_given_up_with_the_time_it_took() {
 }
 
 #[test]
-fn r8_a_result_that_is_too_large_or_too_deep_is_an_outcome_and_its_call_is_made_once() {
+fn r8_a_result_that_is_too_large_or_too_deep_is_an_error_and_its_call_is_made_once() {
     // Given a server that answers with more than is taken: once to a call that may not be repeated, twice to ones that may
     let (large, deep) = (json!({"to": "ann", "words": 17_000_000}), json!({"letters": 1, "depth": 400}));
     let calls = json!([

@@ -1,4 +1,4 @@
-//! What programs that are started for tools can find out about whoever started them.
+//! Child processes of tools learn no secrets from the environment or from the process that started them.
 
 use crate::home::{Home, user_text};
 use crate::tool_home::{call, fixture, using};
@@ -40,7 +40,7 @@ fn unprivileged(home: &Home, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn x17_a_program_started_for_tools_finds_no_keys_in_its_environment_nor_in_its_parents() {
+fn x17_a_tool_process_finds_no_keys_in_its_environment_or_its_parents() {
     // Given keys in the environment, and a program that looks for them
     let home = Home::with(using(json!([call("spy__look", json!({}))])));
     let home = home.set("OPENAI_API_KEY", "sk-x17-openai").set("PLEACH_TOKEN", "plt-x17").set("MY_SECRET", "x17-mine");
@@ -64,7 +64,7 @@ fn x17_a_program_started_for_tools_finds_no_keys_in_its_environment_nor_in_its_p
 }
 
 #[test]
-fn x17_a_process_that_hides_itself_still_counts_what_it_uses_and_answers_in_a_deep_directory() {
+fn x17_a_process_that_is_not_dumpable_still_has_metrics_and_a_socket_in_a_deep_directory() {
     // Given a data directory so deep that its socket is reached through /proc/self
     let home = Home::bare();
     let deep = home.folder.path().join("d".repeat(120));

@@ -1,4 +1,4 @@
-//! A post office whose letters are counted, as a server of tools; and a model that uses what it is told to use.
+//! Test fixture: an MCP server that counts the letters it sends, and a model that makes the calls it is given.
 
 use crate::home::Home;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl ToolHome {
         std::fs::read_to_string(self.file()).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// Every process the office ever was, with the one it started.
+    /// The pids of every process of the server, and of the child that each started.
     pub fn processes(&self) -> Vec<String> {
         let pids = std::fs::read_to_string(self.file().with_extension("pids")).unwrap_or_default();
         pids.split_whitespace().map(str::to_owned).collect()

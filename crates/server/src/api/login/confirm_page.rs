@@ -1,5 +1,5 @@
-//! The page that asks before a link logs somebody in, rendered by the server without a script. Its only button posts back to
-//! this server, and only from this page.
+//! The page that asks for confirmation before a link logs somebody in. The server renders it without scripts, and its only
+//! button posts back to this server.
 
 use super::super::caller::Caller;
 use super::super::tokens::scopes;
@@ -14,7 +14,7 @@ use store::keys::Grant;
 const STYLE: &str = ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1rem}";
 
-pub fn page(present: Option<&ActorRecord>, newcomer: &Caller, code: &str) -> Response {
+pub(super) fn page(present: Option<&ActorRecord>, newcomer: &Caller, code: &str) -> Response {
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
         STANDARD.encode(Sha256::digest(STYLE))
@@ -59,7 +59,7 @@ fn text(present: Option<&str>, newcomer: &str, grant: Grant, code: &str) -> Stri
 }
 
 fn escaped(text: &str) -> String {
-    let replaced = |letter: char| match letter {
+    let escape = |character: char| match character {
         '&' => "&amp;".to_owned(),
         '<' => "&lt;".to_owned(),
         '>' => "&gt;".to_owned(),
@@ -67,7 +67,7 @@ fn escaped(text: &str) -> String {
         '\'' => "&#39;".to_owned(),
         other => other.to_string(),
     };
-    text.chars().map(replaced).collect()
+    text.chars().map(escape).collect()
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x8_names_and_codes_are_text_on_the_page_that_asks() {
+    fn x8_names_and_codes_are_escaped_on_the_confirmation_page() {
         let hostile = "\"><script>alert('x')</script>&";
         let page = text(Some(hostile), hostile, Grant::Run, hostile);
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");

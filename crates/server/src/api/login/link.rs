@@ -1,13 +1,13 @@
-//! Login links with a one-time code. A link works once; who is logged in as somebody else has to confirm first.
+//! Login links with a one-time code. A link works once; a browser that is logged in as somebody else must confirm first.
 
 use super::super::auth::{logged_in, recognize_as};
 use super::super::caller::Caller;
-use super::super::origin::{from_elsewhere, from_own_page};
+use super::super::origin::{from_other_site, from_own_page};
 use super::super::problems::Problem;
 use super::super::query::QueryString;
 use super::super::secret::Secret;
 use super::super::{ApiResult, AppState};
-use super::{Peer, confirm_page, end, guessed, open};
+use super::{Peer, confirm_page, end, failed_login, open};
 use crate::ui;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -16,19 +16,19 @@ use serde::Deserialize;
 use std::sync::Arc;
 use store::keys::{Key, KeyKind};
 
-/// Why a link lets nobody in. The page at `/login?problem=…` says it in words.
+/// Why a link does not log in. The page at `/login?problem=…` explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkProblem {
+pub(super) enum LinkProblem {
     Used,
     Expired,
-    /// Never a code of ours, or one of long ago; a token is none either.
+    /// Not a code of this server, or one that was deleted since; tokens are not codes.
     Unknown,
 }
 
 impl LinkProblem {
-    pub const ALL: [LinkProblem; 3] = [LinkProblem::Used, LinkProblem::Expired, LinkProblem::Unknown];
+    pub(super) const ALL: [LinkProblem; 3] = [LinkProblem::Used, LinkProblem::Expired, LinkProblem::Unknown];
 
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             LinkProblem::Used => "used",
             LinkProblem::Expired => "expired",
@@ -46,14 +46,14 @@ impl LinkProblem {
 }
 
 #[derive(Deserialize)]
-pub struct FollowQuery {
+pub(super) struct FollowQuery {
     code: Option<String>,
     problem: Option<String>,
 }
 
-/// A link from the terminal logs in at once, unless somebody else is logged in or another site led here: then the
-/// person is asked. The page tells those whom the link did not let in.
-pub async fn follow(
+/// A link from the terminal logs in at once. When somebody else is logged in, or another site led here, the person has to
+/// confirm. A link that does not log in leads to a page that says why.
+pub(super) async fn follow(
     State(app): State<Arc<AppState>>,
     method: Method,
     peer: Peer,
@@ -63,7 +63,7 @@ pub async fn follow(
     if query.problem.is_some() && query.code.is_none() {
         return Ok(ui::page());
     }
-    // Whoever only looks at a link, as scanners and previews do, must not use it up.
+    // Only GET uses the code: mail scanners and link previews send HEAD.
     let Some(code) = query.code.filter(|_| method == Method::GET) else { return Ok(to("/")) };
     let present = logged_in(&app, &headers).await?;
     let newcomer = match recognize_as(&app, code.trim(), &[KeyKind::Code]).await {
@@ -71,21 +71,21 @@ pub async fn follow(
         Err(problem) => return not_followed(&app, &peer, &code, present, problem).await,
     };
     match present {
-        None if !from_elsewhere(&headers) => enter(&app, &peer, &code, None, newcomer).await,
+        None if !from_other_site(&headers) => enter(&app, &peer, &code, None, newcomer).await,
         Some(present) if present.id() == newcomer.id() => enter(&app, &peer, &code, Some(present), newcomer).await,
         present => Ok(confirm_page::page(present.as_ref().map(|caller| &caller.record), &newcomer, &code)),
     }
 }
 
-/// The person was asked, and wants to be logged in by this link instead.
-pub async fn confirm(
+/// The person confirmed the link on the page that `follow` showed.
+pub(super) async fn confirm(
     State(app): State<Arc<AppState>>,
     peer: Peer,
     headers: HeaderMap,
     QueryString(query): QueryString<FollowQuery>,
 ) -> ApiResult<Response> {
     if !from_own_page(&headers) {
-        let detail = "only the page of this server that asks for it confirms a login; nothing was changed";
+        let detail = "a login can be confirmed only from this server's own page; nothing was changed";
         return Err(Problem::new(StatusCode::FORBIDDEN, "foreign_origin", detail));
     }
     let code = query.code.unwrap_or_default();
@@ -96,7 +96,7 @@ pub async fn confirm(
     }
 }
 
-/// Uses the code. Whoever was here before is logged out, unless it is the same person who may do as much already.
+/// Uses the code and replaces the present session, unless it is the same person's and allows as much.
 async fn enter(
     app: &AppState,
     peer: &Peer,
@@ -119,12 +119,12 @@ async fn enter(
             }
             Ok(([(header::SET_COOKIE, cookie)], to("/")).into_response())
         }
-        // Somebody else was faster.
+        // The code was used by another request meanwhile.
         Err(problem) => not_followed(app, peer, code, present, problem).await,
     }
 }
 
-/// A code that is no longer one, or never was, counts as a wrong credential. Its own person, logged in already, goes on.
+/// An invalid code counts as a failed login. A person who reuses their own link while logged in simply goes on.
 async fn not_followed(
     app: &AppState,
     peer: &Peer,
@@ -145,7 +145,7 @@ async fn not_followed(
     {
         return Ok(to("/"));
     }
-    match guessed(app, peer, problem) {
+    match failed_login(app, peer, problem) {
         slowed if slowed.status == StatusCode::TOO_MANY_REQUESTS => Err(slowed),
         _ => Ok(to(&format!("/login?problem={}", why.name()))),
     }
@@ -163,7 +163,7 @@ mod tests {
     use store::keys::Grant;
 
     #[test]
-    fn u16_used_expired_and_unknown_links_are_told_apart() {
+    fn u16_used_expired_and_unknown_links_are_distinguished() {
         let now = Timestamp(1_790_000_000_000);
         let code = Key {
             id: ids::derive(now, &[b"key"]).into(),
@@ -181,7 +181,7 @@ mod tests {
         };
         let used = Key { revoked_at: Some(now), ..code.clone() };
         let token = Key { kind: KeyKind::Token, ..code.clone() };
-        let told = [Some(&used), Some(&code), Some(&token), None].map(|key| LinkProblem::of(key).name());
-        assert_eq!(told, ["used", "expired", "unknown", "unknown"]);
+        let names = [Some(&used), Some(&code), Some(&token), None].map(|key| LinkProblem::of(key).name());
+        assert_eq!(names, ["used", "expired", "unknown", "unknown"]);
     }
 }

@@ -32,7 +32,7 @@ async fn sec_s24_only_addresses_localhost_and_the_public_name_are_this_server() 
 }
 
 #[tokio::test]
-async fn sec_s20_other_origins_are_refused_and_links_from_elsewhere_are_not() {
+async fn sec_s20_other_origins_are_refused_and_links_from_other_site_are_not() {
     let local = origin("127.0.0.1:7333", Some("https://pleach.example.org")).await;
     let asked = |method, headers: &[(&'static str, &str)]| {
         refusal(&local, method, &[&[("host", "localhost:7333")], headers].concat()).is_some()

@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 const PREFIX: &str = "realtime:";
 
-/// What a topic is about.
+/// What a topic carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChannelTopic {
     Run(Kind, RunId),
@@ -43,8 +43,8 @@ fn parse<T: FromStr>(id: &str) -> Option<T> {
     id.parse().ok()
 }
 
-pub struct Channel {
-    /// As it is on the wire.
+pub(super) struct Channel {
+    /// With the prefix that the protocol puts before it.
     pub topic: String,
     pub join_ref: Value,
     about: ChannelTopic,
@@ -52,16 +52,16 @@ pub struct Channel {
     heartbeat: Heartbeat,
 }
 
-pub enum ChannelInput {
+pub(super) enum ChannelInput {
     /// Payloads, as JSON.
     Broadcasts(Vec<String>),
-    /// The topic may no longer be read, or cannot be.
+    /// The topic can no longer be read.
     Over,
 }
 
 impl Channel {
-    /// From now on: what was before is in the log.
-    pub async fn open(app: &AppState, caller: Caller, join: &ClientMessage) -> ApiResult<Channel> {
+    /// Joins at the end of the log: earlier events are not broadcast.
+    pub(super) async fn open(app: &AppState, caller: Caller, join: &ClientMessage) -> ApiResult<Channel> {
         let unknown = || Problem::not_found("topic");
         let name = join.topic.strip_prefix(PREFIX).ok_or_else(unknown)?;
         let about = ChannelTopic::parse(name).ok_or_else(unknown)?;
@@ -83,30 +83,30 @@ impl Channel {
         })
     }
 
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.topic.strip_prefix(PREFIX).unwrap_or(&self.topic)
     }
 
-    pub async fn renew(&mut self, app: &AppState, caller: Caller) -> ApiResult<()> {
+    pub(super) async fn renew(&mut self, app: &AppState, caller: Caller) -> ApiResult<()> {
         caller.run(app, self.tail.run).await?;
         self.heartbeat = Heartbeat::of(&app.revoked, &caller);
-        self.tail.turn_to(app, &caller);
+        self.tail.set_reader(app, &caller);
         Ok(())
     }
 
-    /// Dropping the future loses nothing.
-    pub async fn next(&mut self) -> ChannelInput {
+    /// Cancel-safe.
+    pub(super) async fn next(&mut self) -> ChannelInput {
         loop {
-            let heard = tokio::select! {
+            let item = tokio::select! {
                 biased;
                 beat = self.heartbeat.next() => match beat {
                     HeartbeatEvent::Revoked => return ChannelInput::Over,
-                    // Whether the run may still be seen is looked at anew.
-                    HeartbeatEvent::Quiet | HeartbeatEvent::Loud => continue,
+                    // Polling the tail again checks whether the run can still be seen.
+                    HeartbeatEvent::Recheck | HeartbeatEvent::Send => continue,
                 },
-                heard = self.tail.next() => heard,
+                item = self.tail.next() => item,
             };
-            match heard {
+            match item {
                 Ok(TailItem::Events(commit, after)) => {
                     let payloads = broadcasts(self.about, &commit, after);
                     if !payloads.is_empty() {
@@ -121,12 +121,12 @@ impl Channel {
 }
 
 fn broadcasts(about: ChannelTopic, commit: &Commit, after: u64) -> Vec<String> {
-    let told = commit.events_after(after).filter(|told| match about {
+    let events = commit.events_after(after).filter(|event| match about {
         ChannelTopic::Run(..) => true,
-        ChannelTopic::Node(node) => told.node == Some(node),
-        ChannelTopic::Documents(_) => told.about_documents,
+        ChannelTopic::Node(node) => event.node == Some(node),
+        ChannelTopic::Documents(_) => event.about_documents,
     });
-    told.map(|told| format!(r#"{{"type":"broadcast","event":"tree-event","payload":{}}}"#, told.json)).collect()
+    events.map(|event| format!(r#"{{"type":"broadcast","event":"tree-event","payload":{}}}"#, event.json)).collect()
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! Phoenix messages in both of their forms: objects (1.0.0) and arrays (2.0.0). Anybody may send them, before any login:
-//! reading one costs what it is long, and what is nested too deeply is none.
+//! Phoenix messages in both of their forms: objects (1.0.0) and arrays (2.0.0). Clients send them before any login, so parsing
+//! takes time linear in their length, and deep nesting is refused.
 
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProtocolVersion {
+pub(super) enum ProtocolVersion {
     V1,
     V2,
 }
 
 impl ProtocolVersion {
-    /// Phoenix speaks the first where none is named.
-    pub fn parse(text: Option<&str>) -> Option<ProtocolVersion> {
+    /// The first version is Phoenix's default.
+    pub(super) fn parse(text: Option<&str>) -> Option<ProtocolVersion> {
         match text {
             None | Some("1.0.0") => Some(ProtocolVersion::V1),
             Some("2.0.0") => Some(ProtocolVersion::V2),
@@ -21,7 +21,7 @@ impl ProtocolVersion {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClientMessage {
+pub(super) struct ClientMessage {
     pub join_ref: Value,
     pub reference: Value,
     pub topic: String,
@@ -30,7 +30,7 @@ pub struct ClientMessage {
 }
 
 impl ClientMessage {
-    pub fn parse(version: ProtocolVersion, text: &str) -> Option<ClientMessage> {
+    pub(super) fn parse(version: ProtocolVersion, text: &str) -> Option<ClientMessage> {
         let mut value: Value = serde_json::from_str(text).ok()?;
         let parts = match (version, &mut value) {
             (ProtocolVersion::V1, Value::Object(fields)) => {
@@ -44,8 +44,8 @@ impl ClientMessage {
     }
 }
 
-/// `payload` is JSON already.
-pub fn frame(
+/// `payload` is JSON text.
+pub(super) fn frame(
     version: ProtocolVersion,
     join_ref: &Value,
     reference: &Value,

@@ -3,8 +3,8 @@
 use super::{metrics, node_status, role, run};
 use crate::api::schema::*;
 
-/// The limits in force; null is none.
-pub fn limits() -> Schema {
+/// The limits in force; null means no limit.
+pub(crate) fn limits() -> Schema {
     record! { "Limits":
         max_cost_usd: nullable(amount()), max_tokens: nullable(count()), max_wall_ms: nullable(count()),
         max_iterations: count(), max_depth: count(), max_nodes: count(), max_bands: count(),
@@ -13,15 +13,15 @@ pub fn limits() -> Schema {
     }
 }
 
-/// What one model was used for.
-pub fn model_metrics() -> Schema {
+/// The use of one model.
+pub(crate) fn model_metrics() -> Schema {
     record! { "ModelMetrics":
         tokens_in: count(), tokens_out: count(), tokens_cached: count(), cost_usd: amount(), llm_calls: count(),
     }
 }
 
 /// The plan that a homework run keeps between iterations.
-pub fn plan() -> Schema {
+pub(crate) fn plan() -> Schema {
     let step = record! {
         id: text(), title: text(), status: one_of(["pending", "doing", "done", "blocked"]), owner: role(),
         iteration_last_touched: count(),
@@ -29,7 +29,7 @@ pub fn plan() -> Schema {
     named("Plan", record([("version", count()), ("steps", list(named("PlanStep", step)))], []))
 }
 
-pub fn iteration() -> Schema {
+pub(crate) fn iteration() -> Schema {
     record! { "Iteration":
         run_id: id(), iteration: count(), status: one_of(["running", "completed"]), summary: text(),
         progress: flag(), metrics: nullable(metrics()), artifacts: nullable(made()), started_at: time(),
@@ -45,9 +45,9 @@ fn made() -> Schema {
     }
 }
 
-/// What is left of a run when it has ended. `nodes` and `result` are a tree's, `agent` and `steps` a task's, the rest of
-/// what only some have a homework's.
-pub fn report() -> Schema {
+/// The report of a run that has ended. `nodes` and `result` belong to a tree, `agent` and `steps` to a task, the other
+/// optional fields to a homework run.
+pub(crate) fn report() -> Schema {
     let evidence = record! {
         criterion: text(), text: text();
         verified: anything(), claimed: nullable(flag()), notes: nullable(text()),
@@ -63,8 +63,8 @@ pub fn report() -> Schema {
     }
 }
 
-/// One step of a task: what its agent chose, and what came of it. `result` is the page, among the blobs.
-pub fn task_step() -> Schema {
+/// One step of a task: what its agent chose, and the outcome. `result` is the blob of the page it was shown.
+pub(crate) fn task_step() -> Schema {
     let blob = record([("hash", text()), ("bytes", count())], []);
     record! { "TaskStep":
         run_id: id(), step: count(), action: one_of(["navigate", "execute", "done", "error"]),
@@ -74,8 +74,8 @@ pub fn task_step() -> Schema {
     }
 }
 
-/// What a node hands its parent.
-pub fn envelope() -> Schema {
+/// The result that a node hands its parent.
+pub(crate) fn envelope() -> Schema {
     let assessment = record([("met", flag())], [("notes", text())]);
     record! { "Envelope":
         kind: one_of(["json", "document", "hybrid"]), summary: text(), artifactIds: list(id()),
@@ -85,7 +85,7 @@ pub fn envelope() -> Schema {
     }
 }
 
-pub fn snapshot() -> Schema {
+pub(crate) fn snapshot() -> Schema {
     record! { "Snapshot":
         seq: count(), last_seq: count(), at: time(), run: run(), iterations: list(iteration()),
         nodes: nullable(node_columns()), steps: nullable(step_columns());
@@ -93,7 +93,7 @@ pub fn snapshot() -> Schema {
     }
 }
 
-/// Parallel arrays in order of creation; `parent` and `retry_of` are places in them.
+/// Parallel arrays in order of creation; `parent` and `retry_of` are indexes into them.
 fn node_columns() -> Schema {
     record! { "NodeColumns":
         count: count(), id: list(id()), parent: list(nullable(count())), title: list(text()),
@@ -107,7 +107,7 @@ fn node_columns() -> Schema {
     }
 }
 
-/// Steps of the newest plans that no node works on; `node` is a place among the nodes.
+/// Steps of the newest plans that no node works on; `node` is an index into the node columns.
 fn step_columns() -> Schema {
     let status = one_of(["pending", "running", "completed", "failed", "canceled", "superseded", "skipped"]);
     record! { "StepColumns":

@@ -1,4 +1,4 @@
-//! Who gives way to whom.
+//! Which connections are closed for which others.
 
 use super::*;
 use std::time::Duration;
@@ -10,7 +10,7 @@ struct Listener {
     listener: TcpListener,
 }
 
-/// Both ends of a connection, and its place.
+/// Both ends of a connection, and its entry in the registry.
 struct Pair {
     client: TcpStream,
     _server: Arc<TcpStream>,
@@ -27,15 +27,15 @@ impl Listener {
         let client = TcpStream::connect(self.listener.local_addr().unwrap()).await.unwrap();
         let server = Arc::new(self.listener.accept().await.unwrap().0);
         let connection = self.registry.admit(&server, from.parse().unwrap());
-        // Ages are told apart by milliseconds.
+        // Ages are compared in milliseconds.
         tokio::time::sleep(Duration::from_millis(2)).await;
         Pair { client, _server: server, connection }
     }
 }
 
 impl Pair {
-    fn place(&self) -> &Connection {
-        self.connection.as_ref().expect("it was let in")
+    fn entry(&self) -> &Connection {
+        self.connection.as_ref().expect("it was accepted")
     }
 
     async fn is_closed(&mut self) -> bool {
@@ -48,45 +48,48 @@ impl Pair {
 const LIMITS: Limits = Limits { total: 4, anonymous_per_network: 3, websockets: 2, websockets_per_network: 1 };
 
 #[test]
-fn x6_a_part_of_the_descriptors_is_kept_for_everything_else() {
+fn x6_some_descriptors_are_reserved() {
     for limit in [256, 1_024, 4_096, 65_536, 1 << 20] {
         let limits = Limits::for_descriptors(limit);
-        assert!(limits.total + 64 <= limit && limits.total >= limit / 2 || limits.total == MOST, "{limit}: {limits:?}");
+        assert!(
+            limits.total + 64 <= limit && limits.total >= limit / 2 || limits.total == MAX_CONNECTIONS,
+            "{limit}: {limits:?}"
+        );
         assert!(limits.anonymous_per_network < limits.total && limits.websockets_per_network <= 32, "{limits:?}");
     }
     assert_eq!(Limits::for_descriptors(1_024).total, 768);
 }
 
 #[tokio::test]
-async fn x6_the_oldest_idle_stranger_gives_way_and_who_is_served_does_not() {
+async fn x6_the_oldest_idle_anonymous_connection_is_closed_and_a_served_one_is_not() {
     let here = Listener::with(LIMITS).await;
     let mut served = here.connect("192.0.2.1").await;
-    served.place().authenticate();
-    let _answering = served.place().answering();
+    served.entry().authenticate();
+    let _answering = served.entry().answering();
     let mut known = here.connect("192.0.2.1").await;
-    known.place().authenticate();
+    known.entry().authenticate();
     let mut asked = here.connect("192.0.2.2").await;
-    let _asking = asked.place().answering();
+    let _asking = asked.entry().answering();
     let mut idle = here.connect("192.0.2.3").await;
 
     let mut fifth = here.connect("192.0.2.4").await;
     assert!(idle.is_closed().await && !fifth.is_closed().await);
-    let _fifth_asks = fifth.place().answering();
+    let _fifth_asks = fifth.entry().answering();
     let mut sixth = here.connect("192.0.2.4").await;
-    assert!(known.is_closed().await, "an idle connection of somebody known is next");
-    let _sixth_asks = sixth.place().answering();
+    assert!(known.is_closed().await, "an idle authenticated connection is next");
+    let _sixth_asks = sixth.entry().answering();
     let mut seventh = here.connect("192.0.2.5").await;
-    assert!(asked.is_closed().await, "then a stranger's request");
+    assert!(asked.is_closed().await, "then an anonymous request");
     for pair in [&fifth, &sixth, &seventh] {
-        pair.place().authenticate();
+        pair.entry().authenticate();
     }
-    let _seventh_asks = seventh.place().answering();
-    assert!(here.connect("192.0.2.6").await.connection.is_none(), "all four serve somebody");
+    let _seventh_asks = seventh.entry().answering();
+    assert!(here.connect("192.0.2.6").await.connection.is_none(), "all four are busy and authenticated");
     assert!(!served.is_closed().await && !sixth.is_closed().await && !seventh.is_closed().await);
 }
 
 #[tokio::test]
-async fn x6_one_network_has_so_many_strangers_and_takes_no_place_of_others() {
+async fn x6_one_network_has_a_limit_of_anonymous_connections_and_does_not_displace_others() {
     let here = Listener::with(Limits { total: 100, ..LIMITS }).await;
     let mut other = here.connect("192.0.2.9").await;
     let mut theirs = Vec::new();
@@ -102,15 +105,15 @@ async fn x6_one_network_has_so_many_strangers_and_takes_no_place_of_others() {
 }
 
 #[tokio::test]
-async fn x6_of_websockets_without_a_login_the_oldest_gives_way() {
+async fn x6_the_oldest_unauthenticated_websocket_is_closed() {
     let here = Listener::with(Limits { total: 100, ..LIMITS }).await;
     let mut known = here.connect("192.0.2.1").await;
-    known.place().authenticate();
-    known.place().upgrade();
+    known.entry().authenticate();
+    known.entry().upgrade();
     let mut pairs = Vec::new();
     for from in ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.3"] {
         let pair = here.connect(from).await;
-        pair.place().upgrade();
+        pair.entry().upgrade();
         pairs.push(pair);
     }
     let mut closed = Vec::new();
@@ -122,7 +125,7 @@ async fn x6_of_websockets_without_a_login_the_oldest_gives_way() {
 }
 
 #[tokio::test]
-async fn x6_a_connection_that_ended_by_itself_leaves_its_place() {
+async fn x6_a_connection_that_ended_is_removed() {
     let here = Listener::with(LIMITS).await;
     for _ in 0..20 {
         drop(here.connect("192.0.2.1").await);

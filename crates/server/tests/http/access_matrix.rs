@@ -1,6 +1,6 @@
-//! Every route against everybody, on both databases. Routes are those that the running server publishes, so a new one is in
-//! the table at once, and one that names something the table does not know fails it. What is right in a cell follows from
-//! two small tables: what a route needs (`Needs::of`), and what a caller is (`Estate::callers`).
+//! Every route with every kind of caller, on both databases. Routes come from the document of the running server, so a new one
+//! is tested at once, and one with an unknown parameter fails. The expected answer follows from two small tables: what a route
+//! needs (`Needs::of`), and what a caller is (`Fixture::callers`).
 
 use crate::database::Database;
 use crate::home::Home;
@@ -9,33 +9,33 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const NOBODYS: &str = "01a1de11-0000-7000-8000-000000000009";
+const MISSING_ID: &str = "01a1de11-0000-7000-8000-000000000009";
 
-/// What a caller is in a project, or to a run. Each may do what those before it may.
+/// The role of a caller in a project or for a run. Each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum Role {
     Nobody,
     Viewer,
     Editor,
     Owner,
 }
-use Standing::{Editor, Nobody, Owner, Viewer};
+use Role::{Editor, Nobody, Owner, Viewer};
 
-/// What a token allows; `None` is no valid token at all.
+/// The scope of a token; `None` is no valid token.
 type Scope = Option<&'static str>;
 
-/// Somebody who asks.
+/// A caller, and everything from which the expected answers follow.
 struct Caller {
     name: &'static str,
     visitor: Visitor,
     scope: Scope,
-    /// To the first project, and what is in it.
-    first: Standing,
-    /// To the second project.
-    second: Standing,
-    /// To the run that works in both.
-    run: Standing,
-    /// Their token is for some projects only.
+    /// In the first project.
+    first: Role,
+    /// In the second project.
+    second: Role,
+    /// For the run that works in both.
+    run: Role,
+    /// The token is bound to projects.
     bound: bool,
     is_agent: bool,
     /// The agents, tokens and webhooks are theirs.
@@ -69,7 +69,7 @@ impl Needs {
         match template {
             _ if OF_EVERYBODY.iter().any(|page| starts(page)) => Needs::Nothing,
             "/api/runs/{id}" if *method == Method::DELETE => Needs::OwnRun,
-            // Whoever watches a run may ask that it be worked on; nothing in it changes by that.
+            // Asking this process to drive a run changes nothing in it, so seeing it is enough.
             "/api/runs/{id}/drive" => Needs::See,
             _ if starts("/api/runs/{id}") => {
                 if reads {
@@ -108,30 +108,30 @@ impl Needs {
     }
 }
 
-/// What everybody may do, to what is theirs.
+/// Paths that show every caller their own things.
 const OF_EVERYBODY: [&str; 3] = ["/whoami", "/projects/actions", "/api/tools/"];
 
-/// What is right in a cell.
+/// The expected answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Right {
-    /// Let in: neither refused nor told that there is nothing.
+enum Expected {
+    /// Neither refused nor 404.
     Allowed,
-    /// The same answer as for what nobody has.
+    /// The same answer as for an id that does not exist.
     Hidden,
     Refused(u16, &'static str),
 }
-use Right::{Allowed, Hidden, Refused};
+use Expected::{Allowed, Hidden, Refused};
 
-fn right(route: &Route, caller: &Caller) -> Right {
+fn expected(route: &Route, caller: &Caller) -> Expected {
     let order = [None, Some("read"), Some("run"), Some("admin")];
     let rank = |scope: Scope| order.iter().position(|known| *known == scope).expect("a scope");
     let needed = rank(order.iter().copied().flatten().find(|known| *known == route.access));
-    let owner_of = |standing: Standing, slug: &'static str| match standing {
+    let owner_of = |role: Role, slug: &'static str| match role {
         Owner => Allowed,
         Viewer | Editor => Refused(403, slug),
         Nobody => Hidden,
     };
-    let editor_of = |standing: Standing| match standing {
+    let editor_of = |role: Role| match role {
         Owner | Editor => Allowed,
         Viewer => Refused(403, "viewer_only"),
         Nobody => Hidden,
@@ -161,23 +161,23 @@ struct Route {
     personal: bool,
     for_agents: bool,
     needs: Needs,
-    /// A body that can be read, as the server publishes one.
+    /// The example body that the server publishes.
     example: Option<Value>,
 }
 
-/// One of everything: two projects of the owner's, a run that works in both, and things in the first.
-struct Estate {
+/// One of everything: two projects of the owner, a run that works in both, and entities in the first.
+struct Fixture {
     server: Server,
     owner: Visitor,
     ids: BTreeMap<&'static str, String>,
-    /// Not ended, so that nobody removes it.
+    /// A run that has not ended, so that nobody can remove it.
     paused: String,
     /// The third project, which the invitation is to.
     third: String,
 }
 
-impl Estate {
-    fn new(home: Home) -> Estate {
+impl Fixture {
+    fn new(home: Home) -> Fixture {
         // Slow enough that a run can be paused before it ends.
         let server = Server::start(home.set("PLEACH_REHEARSAL_MS", "100"));
         let owner = server.owner();
@@ -209,20 +209,20 @@ impl Estate {
             ("webhooks", made("/api/webhooks", json!({"url": "https://example.org/hook"}))),
             ("nodes", row["root_node_id"].as_str().expect("a root").to_owned()),
             ("agents", made("/api/agents", json!({"handle": "gardener", "projects": [first]}))),
-            ("invitations", NOBODYS.to_owned()),
+            ("invitations", MISSING_ID.to_owned()),
             ("effects", "n1.p1".to_owned()),
             ("members", "colleague".to_owned()),
             ("steps", "0".to_owned()),
             ("tools", "list_projects".to_owned()),
-            ("lessons", NOBODYS.to_owned()),
+            ("lessons", MISSING_ID.to_owned()),
             ("projects", first),
             ("second", second),
             ("runs", ended),
         ]);
-        Estate { server, owner, ids, paused, third }
+        Fixture { server, owner, ids, paused, third }
     }
 
-    /// What each of them is. Everything right follows from these lines.
+    /// Every kind of caller. The expected answers follow from these lines.
     fn callers(&self) -> Vec<Caller> {
         let (first, second) = (self.ids["projects"].clone(), self.ids["second"].clone());
         let (server, home) = (&self.server, &self.server.home);
@@ -235,7 +235,7 @@ impl Estate {
         };
         let bound = |projects: &[&str]| {
             let named: Vec<&str> = projects.iter().flat_map(|project| ["--project", project]).collect();
-            Visitor::bearing(&server.token(&[&["--scope", "run"], &named[..]].concat()))
+            Visitor::with_token(&server.token(&[&["--scope", "run"], &named[..]].concat()))
         };
         let gone = home.pleach(&["token", "create", "--json"]).exits(0).run();
         home.pleach(&["token", "revoke", gone["record"]["id"].as_str().expect("an id")]).exits(0);
@@ -253,9 +253,9 @@ impl Estate {
         person("colleague", [None; 2]);
         home.pleach(&["project", "grant", &first, "colleague"]).exits(0);
         home.pleach(&["agents", "create", "spy", "--actor", "editor"]).exits(0);
-        let spy = Visitor::bearing(&server.token(&["spy", "--scope", "run"]));
-        let stranger = server.person("stranger");
-        let caller = |name, visitor: &Visitor, scope, [first, second, run]: [Standing; 3]| Caller {
+        let spy = Visitor::with_token(&server.token(&["spy", "--scope", "run"]));
+        let unrelated = server.person("unrelated");
+        let caller = |name, visitor: &Visitor, scope, [first, second, run]: [Role; 3]| Caller {
             name,
             visitor: visitor.with("accept", "application/json").with("if-match", "*"),
             scope,
@@ -268,14 +268,14 @@ impl Estate {
             is_invited: false,
         };
         let of_owner = |caller: Caller| Caller { owns: true, ..caller };
-        let reader = Visitor::bearing(&server.token(&["--scope", "read"]));
+        let reader = Visitor::with_token(&server.token(&["--scope", "read"]));
         let run = Some("run");
-        let revoked = Visitor::bearing(gone["token"].as_str().expect("a token"));
+        let revoked = Visitor::with_token(gone["token"].as_str().expect("a token"));
         vec![
             caller("nobody", &Visitor::default(), None, [Nobody; 3]),
             caller("revoked token", &revoked, None, [Nobody; 3]),
             of_owner(caller("owner with a read-only token", &reader, Some("read"), [Owner; 3])),
-            caller("stranger", &stranger, run, [Nobody; 3]),
+            caller("unrelated person", &unrelated, run, [Nobody; 3]),
             caller("editor of one of two projects", &one_of_two, run, [Editor, Nobody, Nobody]),
             caller("viewer of both", &viewer, run, [Viewer; 3]),
             caller("editor of both", &editor, run, [Editor; 3]),
@@ -290,13 +290,13 @@ impl Estate {
             Caller { is_invited: true, ..caller("invited, not accepted", &invited, run, [Nobody; 3]) },
             caller("removed", &removed, run, [Nobody; 3]),
             Caller { is_agent: true, ..caller("subagent of another", &spy, run, [Nobody; 3]) },
-            // Last: what they may remove is gone afterwards.
+            // Last, because the owner removes things.
             of_owner(caller("owner", &self.owner, Some("admin"), [Owner; 3])),
         ]
     }
 
     fn routes(&self) -> Vec<Route> {
-        let document = self.server.stranger(Method::GET, "/openapi.json").json();
+        let document = self.server.anonymous(Method::GET, "/openapi.json").json();
         let mut routes = Vec::new();
         for (path, methods) in document["paths"].as_object().expect("paths") {
             for (method, operation) in methods.as_object().expect("methods") {
@@ -317,12 +317,12 @@ impl Estate {
                 });
             }
         }
-        // What removes things comes last.
+        // Routes that remove things come last.
         routes.sort_by_key(|route| route.method == Method::DELETE);
         routes
     }
 
-    /// The path with the estate's things in it, or with things that nobody has.
+    /// The path with ids of the fixture, or with ids that do not exist.
     fn path(&self, route: &Route, owned: bool) -> String {
         let mut parts: Vec<String> = route.template.split('/').map(str::to_owned).collect();
         for at in 1..parts.len() {
@@ -337,7 +337,7 @@ impl Estate {
             let known = self.ids.get(kind.as_str());
             let id = known.unwrap_or_else(|| panic!("{}: this table knows no {kind}", route.template));
             let id = if route.needs == Needs::OwnRun { &self.paused } else { id };
-            parts[at] = if owned { id.clone() } else { NOBODYS.to_owned() };
+            parts[at] = if owned { id.clone() } else { MISSING_ID.to_owned() };
         }
         let path = parts.join("/");
         // A stream of a run that has ended ends too.
@@ -345,11 +345,11 @@ impl Estate {
     }
 
     fn body(&self, route: &Route, owned: bool) -> Option<Value> {
-        let project = if owned { self.ids["projects"].as_str() } else { NOBODYS };
+        let project = if owned { self.ids["projects"].as_str() } else { MISSING_ID };
         let own = match route.template.as_str() {
             "/api/documents" | "/api/tasks" => json!({"title": "New", "project_id": project}),
             "/api/projects/{id}/members" => json!({"actor": "colleague"}),
-            // Read, and then refused for what it says: nothing is made.
+            // Parsed and then refused for its content, so nothing is made.
             "/api/runs" => json!({"kind": "forest", "objective": "Grow"}),
             "/api/agents" => json!({"handle": "Not A Handle"}),
             "/api/webhooks" => json!({"url": "nowhere"}),
@@ -362,7 +362,7 @@ impl Estate {
         route.example.is_some().then_some(own)
     }
 
-    /// What a cell uses up is there again: a document or task to remove, an invitation to settle.
+    /// Makes again what a request uses up: a document or task to remove, an invitation to settle.
     fn prepare(&mut self, route: &Route, caller: &Caller) {
         let made = |path: &str, body: Value| {
             self.server.post(&self.owner, path, &body).is(201).json()["id"].as_str().expect("an id").to_owned()
@@ -394,9 +394,9 @@ impl Estate {
         self.server.ask(&caller.visitor, route.method.clone(), &self.path(route, owned), body.as_ref())
     }
 
-    /// Of what the caller may not see, something that the answer shows.
+    /// Something in the answer that the caller may not see.
     fn leaked(&self, route: &Route, caller: &Caller, answer: &Answer) -> Option<&str> {
-        // Who is invited is told to what.
+        // An invited person sees the title of the project.
         let is_told = caller.is_invited && route.template == "/api/invitations";
         let hidden = |kind: &str| match kind {
             "projects" | "second" if is_told => false,
@@ -413,7 +413,7 @@ impl Estate {
     fn check(&self, route: &Route, caller: &Caller) {
         let answer = self.ask(route, caller, true);
         let what = format!("{}: {} {}: {} {}", caller.name, route.method, route.template, answer.status, answer.text);
-        match right(route, caller) {
+        match expected(route, caller) {
             Refused(status, slug) => assert_eq!((answer.status, answer.slug().as_str()), (status, slug), "{what}"),
             Hidden => {
                 let unknown = self.ask(route, caller, false);
@@ -424,13 +424,13 @@ impl Estate {
             Allowed => assert!(answer.status < 500 && ![401, 403, 404].contains(&answer.status), "{what}"),
         }
         if let Some(kind) = self.leaked(route, caller, &answer) {
-            // Whoever was let in sees the path they asked for again, and what they named in it.
-            assert!(right(route, caller) == Allowed && route.needs != Needs::Nothing, "shows {kind}: {what}");
+            // The answer may repeat the path and the ids of the request.
+            assert!(expected(route, caller) == Allowed && route.needs != Needs::Nothing, "shows {kind}: {what}");
         }
     }
 }
 
-/// What the estate has none of: whoever is let in is told that, and not that there is no run or no agent.
+/// Kinds of which the fixture has none: an allowed caller gets their 404, not that of the run or agent.
 fn missing(route: &Route) -> Option<&'static str> {
     let known = [
         ("/steps/{step}/page", "step_not_found"),
@@ -441,7 +441,7 @@ fn missing(route: &Route) -> Option<&'static str> {
     known.into_iter().find(|(end, _)| route.template.ends_with(end)).map(|(_, slug)| slug)
 }
 
-/// Something that can be done at a page of this kind.
+/// An action of this kind of page.
 fn valid_action(kind: &str, of_all: bool) -> &'static str {
     match kind {
         "projects" if of_all => "list_projects",
@@ -453,13 +453,13 @@ fn valid_action(kind: &str, of_all: bool) -> &'static str {
     }
 }
 
-fn every_cell_is_right(home: Home) {
-    let mut estate = Estate::new(home);
-    let (callers, routes) = (estate.callers(), estate.routes());
+fn check_every_route(home: Home) {
+    let mut fixture = Fixture::new(home);
+    let (callers, routes) = (fixture.callers(), fixture.routes());
     for route in &routes {
         for caller in &callers {
-            estate.prepare(route, caller);
-            estate.check(route, caller);
+            fixture.prepare(route, caller);
+            fixture.check(route, caller);
         }
     }
     assert!(routes.len() > 100, "only {} routes were checked", routes.len());
@@ -467,11 +467,11 @@ fn every_cell_is_right(home: Home) {
 
 #[test]
 fn x1_x2_x3_sec_s1_s6_s10_every_route_answers_everybody_as_it_should() {
-    every_cell_is_right(Home::bare());
+    check_every_route(Home::bare());
 }
 
 #[test]
 fn x1_x2_x3_sec_s1_s6_s10_every_route_answers_everybody_as_it_should_on_postgres() {
     let database = Database::create();
-    every_cell_is_right(Home::bare().set("PLEACH_DATABASE_URL", &database.url()));
+    check_every_route(Home::bare().set("PLEACH_DATABASE_URL", &database.url()));
 }

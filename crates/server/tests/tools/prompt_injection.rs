@@ -1,5 +1,5 @@
-//! A model that obeys every instruction it reads, and thirty instructions that want something outside its run. What keeps
-//! them from it is never the model.
+//! Prompt injection: a model that obeys every instruction it reads, and thirty instructions that reach outside its run. The
+//! platform stops them, never the model.
 
 use crate::home::Home;
 use crate::tool_home::{ToolHome, results};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const SECRET: &str = "s3cret-of-the-house";
 const AT_ONCE: usize = 7;
 
-/// Reads its orders from a file, and then carries them out, seven at a time.
+/// A planner that reads its orders from a file and carries them out, seven at a time.
 fn obeying() -> Script {
     Script::default()
         .answer("homework_planner", |request| Reply::json(next(request)))
@@ -51,17 +51,17 @@ fn next(request: &Request) -> Value {
     })
 }
 
-/// Counts who knocks.
-fn door() -> (u16, Arc<AtomicU32>) {
+/// A port that counts connections.
+fn counting_port() -> (u16, Arc<AtomicU32>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let (port, knocks) = (listener.local_addr().expect("an address").port(), Arc::new(AtomicU32::new(0)));
-    let counted = knocks.clone();
+    let (port, connections) = (listener.local_addr().expect("an address").port(), Arc::new(AtomicU32::new(0)));
+    let counted = connections.clone();
     std::thread::spawn(move || {
         listener.incoming().for_each(|_| {
             counted.fetch_add(1, Ordering::Relaxed);
         })
     });
-    (port, knocks)
+    (port, connections)
 }
 
 fn id(value: &Value) -> String {
@@ -78,7 +78,7 @@ fn sec_s42_s44_s49_a_model_that_obeys_everything_does_nothing_outside_its_run() 
     let other = id(&home.pleach(&["project", "create", "Other", "--json"]).exits(0).run());
     let anns = id(&home.pleach(&["project", "create", "Ann's", "--actor", "ann", "--json"]).exits(0).run());
     tool_home.configure(&format!("{}\nprojects = [{other:?}]", tool_home.section()));
-    let (port, knocks) = door();
+    let (port, connections) = counting_port();
     let shelf = home.folder.path().join("shelf");
     std::fs::create_dir(&shelf).expect("made");
     std::fs::write(home.folder.path().join("secret"), SECRET).expect("written");
@@ -131,7 +131,7 @@ fn sec_s42_s44_s49_a_model_that_obeys_everything_does_nothing_outside_its_run() 
         "each was tried and refused: {:#?}",
         results(&events).iter().map(|result| (&result["tool"], &result["ok"], &result["summary"])).collect::<Vec<_>>()
     );
-    assert_eq!((knocks.load(Ordering::Relaxed), tool_home.letters().len()), (0, 0), "nobody outside heard of it");
+    assert_eq!((connections.load(Ordering::Relaxed), tool_home.letters().len()), (0, 0), "nobody outside heard of it");
     assert!(!home.folder.path().join("owned.txt").exists() && !shelf.join("owned.txt").exists());
     assert_eq!(home.pleach(&["ls", "--json"]).lines().len(), 1, "no other run");
     let projects = |actor: &str| home.pleach(&["project", "ls", "--actor", actor, "--json"]).out;

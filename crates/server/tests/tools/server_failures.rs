@@ -1,4 +1,4 @@
-//! Servers of tools that do not work, and what is left of those that did.
+//! MCP servers that fail, and the processes they leave behind.
 
 use crate::home::{Home, of_type};
 use crate::tool_home::{ToolHome, call, results};
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::process::Stdio;
 
 #[test]
-fn b4_what_is_wrong_with_a_server_is_said_where_people_look() {
+fn b4_errors_of_an_mcp_server_are_shown_where_people_look() {
     let tool_home = ToolHome::with(Home::bare(), "");
     tool_home.configure(
         "[mcp.gone]\ncommand = \"/nowhere/at/all\"\n[mcp.mute]\ncommand = \"false\"\n[mcp.both]\ncommand = \"x\"\nurl = \"http://h/\"\n\
@@ -30,7 +30,7 @@ fn b4_what_is_wrong_with_a_server_is_said_where_people_look() {
 }
 
 #[test]
-fn b4_simple_servers_that_break_at_the_newer_protocol_are_spoken_to_in_the_older() {
+fn b4_servers_that_fail_at_the_newer_protocol_are_used_with_the_older() {
     let tool_home = ToolHome::calling(json!([call("agreeable__count", json!({})), call("touchy__count", json!({}))]));
     let section = |manner: &str| {
         let script = crate::tool_home::fixture("simple_office.py");
@@ -54,7 +54,7 @@ fn b4_simple_servers_that_break_at_the_newer_protocol_are_spoken_to_in_the_older
 }
 
 #[test]
-fn b4_servers_of_other_programs_files_are_read_too() {
+fn b4_mcp_servers_from_other_programs_configuration_files_are_used_too() {
     let tool_home = ToolHome::calling(json!([call("letters__count_letters", json!({}))]));
     tool_home.configure("");
     let file = json!({"mcpServers": {"letters": {
@@ -74,9 +74,9 @@ fn b4_servers_of_other_programs_files_are_read_too() {
     assert_eq!(results(&events)[0]["summary"], "0 letters");
 }
 
-/// The call was made, the answer never came: nobody here knows, and nobody makes it again.
+/// The call was made and its answer was lost: it stays unknown and is not repeated.
 #[test]
-fn kill_b4_between_a_once_only_call_and_its_answer_leaves_it_unknown_and_it_is_never_repeated() {
+fn kill_b4_between_a_once_only_call_and_its_answer_leaves_it_unknown_and_unrepeated() {
     for kind in ["homework", "tree"] {
         for decision in ["happened", "did_not"] {
             let tool_home = ToolHome::calling(json!([call("post__send_letter", json!({"to": "ann", "slow": true}))]));

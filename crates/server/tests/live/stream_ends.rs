@@ -1,17 +1,17 @@
-//! How streams end: with the right to see a run, or with the run itself.
+//! Streams end when the reader can no longer see the run, or when the run is removed.
 
 use crate::database::Database;
 use crate::home::Home;
-use crate::owner::{Frames, Owner};
+use crate::live_server::{Frames, LiveServer};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A run of ann's in two projects that bob may see, on a model that takes its time.
+/// A run in two projects that bob may see, on a slow model.
 struct Shared {
-    owner: Owner,
+    owner: LiveServer,
     bob: String,
     project: String,
     run: String,
@@ -19,7 +19,7 @@ struct Shared {
 
 impl Shared {
     fn new(home: Home) -> Shared {
-        let owner = Owner::of(home.set("PLEACH_REHEARSAL_MS", "20000"));
+        let owner = LiveServer::up(home.set("PLEACH_REHEARSAL_MS", "20000"));
         owner.home.pleach(&["actor", "create", "bob"]).exits(0);
         let bob = owner.token("bob", "run");
         let project = owner.post("/api/projects", json!({"title": "Shared"}))["id"].as_str().unwrap().to_owned();
@@ -37,7 +37,7 @@ impl Shared {
 }
 
 /// The last frame of a stream that ends, and how long that took.
-fn last_frame(owner: &Owner, mut frames: Frames) -> (String, Duration) {
+fn last_frame(owner: &LiveServer, mut frames: Frames) -> (String, Duration) {
     let (began, mut last) = (Instant::now(), String::new());
     while let Some(frame) = owner.next(&mut frames, PATIENCE) {
         last = frame.event;
@@ -46,7 +46,7 @@ fn last_frame(owner: &Owner, mut frames: Frames) -> (String, Duration) {
 }
 
 /// The first frame that does not show a run or an event of one.
-fn after_runs(owner: &Owner, frames: &mut Frames) -> (String, String) {
+fn after_runs(owner: &LiveServer, frames: &mut Frames) -> (String, String) {
     loop {
         let frame = owner.next(frames, PATIENCE).expect("a frame");
         if frame.event != "run" && frame.event != "message" {
@@ -56,7 +56,7 @@ fn after_runs(owner: &Owner, frames: &mut Frames) -> (String, String) {
 }
 
 #[test]
-fn x1_sec_s7_s13_a_stream_ends_within_five_seconds_of_leaving_one_of_two_projects_it_relies_on() {
+fn x1_sec_s7_s13_a_stream_ends_within_five_seconds_of_losing_one_of_its_two_projects() {
     let shared = Shared::new(Home::bare());
     let (owner, run) = (&shared.owner, &shared.run);
     let alone = shared.watched_by_bob(&format!("/api/runs/{run}/stream"));
@@ -76,7 +76,7 @@ fn x1_sec_s7_s13_a_stream_ends_within_five_seconds_of_leaving_one_of_two_project
 }
 
 #[test]
-fn sec_s12_a_stream_of_somebody_elses_run_is_the_stream_of_a_run_that_does_not_exist() {
+fn sec_s12_streaming_somebody_elses_run_is_answered_like_a_missing_run() {
     let shared = Shared::new(Home::bare());
     let owner = &shared.owner;
     owner.home.pleach(&["actor", "create", "eve"]).exits(0);
@@ -97,7 +97,7 @@ fn sec_s12_a_stream_of_somebody_elses_run_is_the_stream_of_a_run_that_does_not_e
     assert!(owner.next(&mut hers, Duration::from_secs(2)).is_none());
 }
 
-fn a_removed_run_is_gone(reader: &Owner, remover: &Owner, run: &str) {
+fn a_removed_run_is_gone(reader: &LiveServer, remover: &LiveServer, run: &str) {
     let alone = reader.stream(&format!("/api/runs/{run}/stream"), None);
     let mut list = reader.stream(&format!("/api/stream?topics=runs,run:{run}@0"), None);
     let mut shown = false;
@@ -114,19 +114,19 @@ fn a_removed_run_is_gone(reader: &Owner, remover: &Owner, run: &str) {
 }
 
 #[test]
-fn h2_whoever_watches_a_run_is_told_when_it_is_removed() {
-    let owner = Owner::of(Home::bare().set("PLEACH_REHEARSAL_MS", "20000"));
+fn h2_readers_are_told_when_a_run_is_removed() {
+    let owner = LiveServer::up(Home::bare().set("PLEACH_REHEARSAL_MS", "20000"));
     let run = owner.start("homework", "Be removed");
     owner.post(&format!("/api/runs/{run}/cancel"), json!({}));
     a_removed_run_is_gone(&owner, &owner, &run);
 }
 
 #[test]
-fn h2_e2_whoever_watches_a_run_is_told_when_another_process_removes_it() {
+fn h2_e2_readers_are_told_when_another_process_removes_a_run() {
     let database = Database::create();
     let [one, other] = [(); 2].map(|()| {
         let home = Home::bare().set("PLEACH_DATABASE_URL", &database.url());
-        Owner::of(home.set("PLEACH_REHEARSAL_MS", "20000"))
+        LiveServer::up(home.set("PLEACH_REHEARSAL_MS", "20000"))
     });
     let run = one.start("homework", "Be removed from elsewhere");
     one.post(&format!("/api/runs/{run}/cancel"), json!({}));

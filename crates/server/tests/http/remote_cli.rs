@@ -11,7 +11,7 @@ fn elsewhere(server: &Server, token: &str) -> Home {
 }
 
 #[test]
-fn every_client_command_works_over_the_network_as_whoever_the_token_belongs_to() {
+fn every_client_command_works_over_the_network_as_the_owner_of_the_token() {
     let server = Server::start(Home::bare());
     server.home.pleach(&["actor", "create", "ann"]).exits(0);
     let laptop = elsewhere(&server, &server.token(&["ann"]));
@@ -95,7 +95,7 @@ fn client_commands<'a>(run: &'a str, id: &'a str) -> Vec<Vec<&'a str>> {
 }
 
 #[test]
-fn every_client_command_says_so_with_exit_7_when_its_server_is_not_there() {
+fn every_client_command_exits_with_7_when_its_server_is_unreachable() {
     let id = "01a1de11-0000-7000-8000-000000000009";
     let nobody = Home::bare().set("PLEACH_TOKEN", "pleach_x");
     for words in client_commands(id, id) {
@@ -121,7 +121,7 @@ fn every_client_command_reaches_the_server_it_was_given() {
 }
 
 #[test]
-fn h7_the_inbox_and_webhooks_are_worked_from_a_terminal() {
+fn h7_the_inbox_and_webhooks_are_managed_on_the_command_line() {
     let receiver = Receiver::answering(&[]);
     let server = Server::start(Home::bare().set("PLEACH_WEBHOOKS_PRIVATE", "true"));
     let here = &server.home;
@@ -148,7 +148,7 @@ fn h7_the_inbox_and_webhooks_are_worked_from_a_terminal() {
 }
 
 #[test]
-fn a_server_that_is_not_there_or_does_not_know_the_token_is_said_plainly() {
+fn an_unreachable_server_and_a_wrong_token_are_reported() {
     let nobody = Home::bare().set("PLEACH_SERVER", "http://127.0.0.1:9");
     for words in [
         &["ls"][..],
@@ -167,8 +167,8 @@ fn a_server_that_is_not_there_or_does_not_know_the_token_is_said_plainly() {
 }
 
 #[test]
-fn up_does_not_care_about_a_server_that_is_named_for_clients() {
+fn up_ignores_the_server_configured_for_clients() {
     let server = Server::start(Home::bare().set("PLEACH_SERVER", "http://127.0.0.1:9"));
-    server.stranger(reqwest::Method::GET, "/healthz").is(200);
-    assert_eq!(server.stranger(reqwest::Method::GET, "/api/runs").is(401).json()["status"], json!(401));
+    server.anonymous(reqwest::Method::GET, "/healthz").is(200);
+    assert_eq!(server.anonymous(reqwest::Method::GET, "/api/runs").is(401).json()["status"], json!(401));
 }

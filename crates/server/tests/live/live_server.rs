@@ -1,16 +1,16 @@
-//! `pleach up`, and its owner on the other side of the socket: requests, streams, and a restart in one line.
+//! `pleach up` as its owner uses it over the Unix socket: requests, streams, kills and restarts.
 
 use crate::home::Home;
+use crate::server;
 use eventsource_stream::{Event, Eventsource};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
 use std::process::Child;
 use std::time::Duration;
 
-pub struct Owner {
+pub struct LiveServer {
     pub home: Home,
     child: Child,
     client: Client,
@@ -19,19 +19,19 @@ pub struct Owner {
 
 pub type Frames = BoxStream<'static, Event>;
 
-impl Owner {
-    pub fn of(home: Home) -> Owner {
-        let (child, client, url) = up(&home);
-        Owner { home, child, client, url }
+impl LiveServer {
+    pub fn up(home: Home) -> LiveServer {
+        let (child, client, url) = spawn(&home);
+        LiveServer { home, child, client, url }
     }
 
-    /// The same address after every restart.
-    pub fn at_a_port_of_its_own(home: Home) -> Owner {
+    /// Listens on the same port after every restart.
+    pub fn on_fixed_port(home: Home) -> LiveServer {
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-        Owner::of(home.set("PLEACH_LISTEN", &free.to_string()))
+        LiveServer::up(home.set("PLEACH_LISTEN", &free.to_string()))
     }
 
-    /// Where it is on the network.
+    /// Its URL on the network.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -45,10 +45,10 @@ impl Owner {
         made["token"].as_str().expect("a token").to_owned()
     }
 
-    /// `kill -9`, and up again.
+    /// Kills it with SIGKILL and starts it again.
     pub fn restart(&mut self) {
         self.kill();
-        (self.child, self.client, self.url) = up(&self.home);
+        (self.child, self.client, self.url) = spawn(&self.home);
     }
 
     pub fn kill(&mut self) {
@@ -99,14 +99,14 @@ impl Owner {
         response.bytes_stream().eventsource().filter_map(|event| async { event.ok() }).boxed()
     }
 
-    /// As somebody with a token, over the network.
+    /// A stream over the network, with a token.
     pub fn stream_as(&self, token: &str, path: &str) -> Frames {
         let response = self.ask_as(token, path, &[]);
         assert_eq!(response.status(), 200, "{path}");
         response.bytes_stream().eventsource().filter_map(|event| async { event.ok() }).boxed()
     }
 
-    /// The status and text of what is no stream.
+    /// The status and text of a refused stream.
     pub fn refused_as(&self, token: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
         let response = self.ask_as(token, path, headers);
         let status = response.status().as_u16();
@@ -123,12 +123,12 @@ impl Owner {
         self.home.runtime.block_on(request.send()).expect("an answer")
     }
 
-    /// The next frame, if there is one within so long.
-    pub fn next(&self, frames: &mut Frames, patience: Duration) -> Option<Event> {
-        self.home.runtime.block_on(async { tokio::time::timeout(patience, frames.next()).await.ok().flatten() })
+    /// The next frame, unless none arrives in time.
+    pub fn next(&self, frames: &mut Frames, timeout: Duration) -> Option<Event> {
+        self.home.runtime.block_on(async { tokio::time::timeout(timeout, frames.next()).await.ok().flatten() })
     }
 
-    /// The run, once it is no longer moving.
+    /// The run, once it has settled.
     pub fn settled(&self, run: &str) -> Value {
         let mut frames = self.stream(&format!("/api/runs/{run}/stream?until=settled"), None);
         loop {
@@ -144,26 +144,16 @@ impl Owner {
     }
 }
 
-impl Drop for Owner {
+impl Drop for LiveServer {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-fn up(home: &Home) -> (Child, Client, String) {
+fn spawn(home: &Home) -> (Child, Client, String) {
     let mut child = home.start(&["up"]);
-    let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-    let mut greeting = Vec::new();
-    for line in lines {
-        greeting.push(line.expect("text"));
-        if greeting.last().is_some_and(|line| line.starts_with("resumed")) {
-            break;
-        }
-    }
-    let address = greeting.iter().find_map(|line| line.split_once("http://")).map(|(_, rest)| rest);
-    let address = address.unwrap_or_else(|| panic!("no address in {greeting:?}"));
-    let end = address.find(|c: char| c == ',' || c == '/' || c.is_whitespace()).unwrap_or(address.len());
-    let url = format!("http://{}", &address[..end]);
+    let greeting = server::greeting(&mut child);
+    let url = server::link_in(&greeting, "pleach is up").unwrap_or_else(|| panic!("no address in {greeting:?}"));
     let _ = rustls::crypto::ring::default_provider().install_default();
     let socket = home.data().join("pleach.sock");
     let client = Client::builder().unix_socket(socket).no_proxy().build().expect("a client");

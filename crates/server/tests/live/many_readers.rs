@@ -1,7 +1,7 @@
 //! A thousand readers of one run.
 
 use crate::home::Home;
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use eventsource_stream::Eventsource;
 use futures::StreamExt;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const READERS: usize = 1_000;
 
-/// As many connections here as there, and a few files; what is started from here may have as many.
+/// Raises the descriptor limit of this process and of the server it starts.
 fn make_room() {
     let own = std::process::id().to_string();
     let raised = Command::new("prlimit").args(["--pid", &own, "--nofile=4096:"]).status().expect("prlimit runs");
@@ -40,7 +40,7 @@ async fn read(client: reqwest::Client, url: String, token: String) -> Vec<String
 #[test]
 fn t14_b11_a_thousand_readers_of_a_growing_tree_each_receive_the_whole_log() {
     make_room();
-    let owner = Owner::of(Home::bare().set("PLEACH_REHEARSAL_MS", "1500"));
+    let owner = LiveServer::up(Home::bare().set("PLEACH_REHEARSAL_MS", "1500"));
     let token = owner.token("local", "read");
     let run = owner.start("tree", "Compare three ways to keep bees");
     let url = format!("{}/api/runs/{run}/stream", owner.url());

@@ -1,4 +1,4 @@
-//! Two people on one server, and what each sees of the other.
+//! Two people on one server see nothing of each other.
 
 use crate::home::Home;
 use crate::server::{Server, Visitor};
@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 
 #[test]
-fn sec_s11_two_people_never_see_each_others_anything() {
+fn sec_s11_two_people_see_nothing_of_each_other() {
     let server = Server::start(Home::bare());
     let (ann, bob) = (server.person("ann"), server.person("bob"));
     let project = server.post(&ann, "/api/projects", &json!({"title": "Walnut cabinet"})).is(201).json();
@@ -47,7 +47,7 @@ fn sec_s11_two_people_never_see_each_others_anything() {
 }
 
 #[test]
-fn sec_s13_membership_counts_from_the_next_request_on() {
+fn sec_s13_membership_changes_apply_to_the_next_request() {
     let server = Server::start(Home::bare());
     let (ann, bob) = (server.person("ann"), server.person("bob"));
     let project = server.post(&ann, "/api/projects", &json!({"title": "Shared"})).is(201).json();

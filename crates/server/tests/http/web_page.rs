@@ -1,4 +1,4 @@
-//! The web page comes out of the binary, whole, with the headers that keep it harmless.
+//! The web page is served from the binary, complete and with its security headers.
 
 use crate::home::Home;
 use crate::server::{Answer, Server, Visitor};
@@ -41,7 +41,7 @@ fn e1_the_binary_serves_its_page_and_every_file_the_page_names() {
 }
 
 #[test]
-fn e1_whoever_can_unpack_gets_the_page_small_and_whoever_has_it_gets_nothing() {
+fn e1_the_page_is_compressed_for_clients_that_accept_it_and_304_for_those_that_have_it() {
     let server = Server::start(Home::bare());
     let stranger = Visitor::default();
     let page = server.get(&stranger, "/").is(200);
@@ -63,7 +63,7 @@ fn e1_whoever_can_unpack_gets_the_page_small_and_whoever_has_it_gets_nothing() {
 }
 
 #[test]
-fn sec_s91_e4_the_page_may_run_nothing_that_did_not_come_with_it() {
+fn sec_s91_e4_the_page_may_run_only_scripts_from_the_binary() {
     let server = Server::start(Home::bare());
     let page = server.get(&Visitor::default(), "/").is(200);
     let policy = page.header("content-security-policy");
@@ -78,7 +78,7 @@ fn sec_s91_e4_the_page_may_run_nothing_that_did_not_come_with_it() {
 }
 
 #[test]
-fn x18_nothing_is_kept_by_browsers_but_files_named_by_their_content() {
+fn x18_browsers_cache_only_files_named_by_their_content() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let run = server.post(&owner, "/api/runs", &json!({"kind": "homework", "objective": "List bees"})).is(201).json();
@@ -108,7 +108,7 @@ fn sealed(html: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn sec_s91_every_file_of_the_page_is_named_with_what_must_be_in_it() {
+fn sec_s91_every_file_of_the_page_has_an_integrity_hash() {
     let server = Server::start(Home::bare());
     let page = server.get(&Visitor::default(), "/").is(200);
     let (in_page, rest) = (sealed(&page.text), page.text.split_once("<script type=\"importmap\">").expect("a map").1);

@@ -1,4 +1,4 @@
-//! `/mcp` and `pleach mcp`: runs and the workspace for other programs, with the authority of whoever asks.
+//! `/mcp` and `pleach mcp`: runs and the workspace for other programs, with the rights of the caller.
 
 use crate::home::Home;
 use crate::server::{Answer, Server, Visitor};
@@ -88,7 +88,7 @@ fn b4_the_older_protocol_is_served_too() {
 }
 
 #[test]
-fn b4_the_actions_of_the_registry_are_tools_over_mcp_with_schema_and_class() {
+fn b4_built_in_actions_are_mcp_tools_with_schema_and_class() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let offered = modern(&server, &owner, "tools/list", json!({})).is(200).json()["result"]["tools"].clone();
@@ -120,7 +120,7 @@ fn b4_the_actions_of_the_registry_are_tools_over_mcp_with_schema_and_class() {
     assert_eq!(server.get(&owner, &path).is(200).json()["content"], "It is thick.\nAnd grey.");
     assert_eq!(done("search", json!({"query": "grey"}))["results"][0]["id"], document);
     assert!(done("list_projects", json!({}))["projects"].to_string().contains("Oaks"));
-    // What is wrong is said in words that help
+    // Errors say what is wrong
     let homeless = called(&server, &owner, "create_document", json!({"title": "Leaf", "content": "x"})).to_string();
     assert!(homeless.contains("missing argument `project_id`"), "{homeless}");
     assert!(homeless.contains(project.as_str().expect("an id")), "{homeless}");
@@ -135,7 +135,7 @@ fn b4_the_actions_of_the_registry_are_tools_over_mcp_with_schema_and_class() {
 }
 
 #[test]
-fn sec_s1_s6_an_action_over_mcp_does_what_its_caller_may_and_no_more() {
+fn sec_s1_s6_an_action_over_mcp_has_the_rights_of_its_caller_and_no_more() {
     let server = Server::start(Home::bare());
     let (owner, stranger) = (server.owner(), server.person("stranger"));
     let made = |path: &str, body: Value| server.post(&owner, path, &body).is(201).json()["id"].clone();
@@ -149,10 +149,10 @@ fn sec_s1_s6_an_action_over_mcp_does_what_its_caller_may_and_no_more() {
         assert!(!answer.to_string().contains("Secret oak"), "{tool}: {answer}");
     };
     let new = |project: &Value| json!({"title": "New", "content": "x", "project_id": project});
-    let reader = Visitor::bearing(&server.token(&["--scope", "read"]));
+    let reader = Visitor::with_token(&server.token(&["--scope", "read"]));
     assert_eq!(called(&server, &reader, "get_document", json!({"document_id": hidden}))["isError"], json!(false));
     refused(&reader, "create_document", new(&mine), "insufficient_scope");
-    let bound = Visitor::bearing(&server.token(&["--scope", "run", "--project", mine.as_str().expect("an id")]));
+    let bound = Visitor::with_token(&server.token(&["--scope", "run", "--project", mine.as_str().expect("an id")]));
     let seen = called(&server, &bound, "list_projects", json!({}))["structuredContent"]["projects"].clone();
     assert_eq!(seen.as_array().map(Vec::len), Some(1), "{seen}");
     refused(&bound, "get_document", json!({"document_id": hidden}), "not found");
@@ -170,10 +170,10 @@ fn sec_s1_s6_an_action_over_mcp_does_what_its_caller_may_and_no_more() {
 }
 
 #[test]
-fn sec_s1_s6_s24_what_a_caller_may_do_is_judged_at_every_call() {
+fn sec_s1_s6_s24_rights_are_checked_at_every_mcp_call() {
     let server = Server::start(Home::bare());
     let (owner, stranger) = (server.owner(), server.person("stranger"));
-    let reader = Visitor::bearing(&server.token(&["--scope", "read"]));
+    let reader = Visitor::with_token(&server.token(&["--scope", "read"]));
     let id = called(&server, &owner, "start_run", json!({"objective": "Mine"}))["structuredContent"]["id"].clone();
     assert_eq!(modern(&server, &Visitor::default(), "tools/list", json!({})).status, 401);
     let may_not = called(&server, &reader, "start_run", json!({"objective": "Not mine to start"}));
@@ -231,7 +231,7 @@ impl Client {
 }
 
 #[test]
-fn b4_a_program_on_this_machine_speaks_to_pleach_mcp_and_its_runs_are_worked() {
+fn b4_a_local_program_uses_pleach_mcp_and_its_runs_are_driven() {
     let home = Home::bare();
     let mut client = Client::start(&home);
     let hello =

@@ -1,11 +1,11 @@
-//! Requests sent twice.
+//! `Idempotency-Key`: repeated requests.
 
 use crate::home::Home;
 use crate::server::{Server, Visitor};
 use serde_json::json;
 
 #[test]
-fn a_post_with_the_same_idempotency_key_is_done_once_and_answered_twice() {
+fn a_post_with_the_same_idempotency_key_is_carried_out_once_and_answered_twice() {
     let server = Server::start(Home::bare());
     let (ann, bob) = (server.person("ann"), server.person("bob"));
     let keyed = ann.with("idempotency-key", "order-1");
@@ -29,7 +29,7 @@ fn a_post_with_the_same_idempotency_key_is_done_once_and_answered_twice() {
 }
 
 #[test]
-fn of_many_at_once_with_one_key_one_is_done() {
+fn of_many_concurrent_requests_with_one_key_one_is_carried_out() {
     let server = Server::start(Home::bare());
     let keyed = server.person("ann").with("idempotency-key", "run-1");
     let new = json!({"kind": "homework", "objective": "Once"});
@@ -41,7 +41,7 @@ fn of_many_at_once_with_one_key_one_is_done() {
     assert_eq!(server.get(&keyed, "/api/runs").json()["items"].as_array().map(Vec::len), Some(1));
 }
 
-/// Is this text in a file of the data directory?
+/// Whether a file of the data directory contains this text.
 fn is_stored(server: &Server, text: &str) -> bool {
     let files = std::fs::read_dir(server.home.data()).expect("a directory").map(|file| file.expect("a file").path());
     let holds = |bytes: Vec<u8>| bytes.windows(text.len()).any(|window| window == text.as_bytes());
@@ -63,7 +63,7 @@ fn x9_an_answer_with_a_secret_is_not_kept_and_the_repeat_says_so() {
         let again = server.post(&keyed, path, &body).is(409);
         assert_eq!((again.slug().as_str(), again.header("idempotent-replayed")), ("secret_not_kept", "true"), "{path}");
         assert!(!again.text.contains(&secret), "{}", again.text);
-        // What signs deliveries must be kept, beside its webhook and nowhere else.
+        // The secret that signs deliveries has to be stored, with its webhook and nowhere else.
         if field != "secret" {
             assert!(!is_stored(&server, &secret), "the {field} of {path} is in a file");
         }
@@ -79,9 +79,9 @@ fn x9_an_answer_with_a_secret_is_not_kept_and_the_repeat_says_so() {
 }
 
 #[test]
-fn x9_what_one_token_was_answered_is_not_repeated_to_another_of_the_same_person() {
+fn x9_a_response_to_one_token_is_not_replayed_to_another_of_the_same_person() {
     let server = Server::start(Home::bare());
-    let (one, other) = (Visitor::bearing(&server.token(&[])), Visitor::bearing(&server.token(&[])));
+    let (one, other) = (Visitor::with_token(&server.token(&[])), Visitor::with_token(&server.token(&[])));
     let keyed = |visitor: &Visitor| visitor.with("idempotency-key", "order-1");
     let first = server.post(&keyed(&one), "/api/projects", &json!({"title": "Once"})).is(201);
     let theirs = server.post(&keyed(&other), "/api/projects", &json!({"title": "Once"})).is(201);

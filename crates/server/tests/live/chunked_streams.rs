@@ -1,8 +1,8 @@
-//! Streams as they look on the wire: chunks of one answer, whole for readers that are slow, and over when it says so.
+//! Streams on the wire: chunks of one response, complete also for slow readers, with a proper end.
 
 use crate::history::long_run;
 use crate::home::Home;
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use simulation::scripted::scripts;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ struct Wire {
 }
 
 impl Wire {
-    fn to(owner: &Owner) -> Wire {
+    fn to(owner: &LiveServer) -> Wire {
         let stream = TcpStream::connect(owner.url().trim_start_matches("http://")).expect("a connection");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         Wire { stream: BufReader::new(stream), token: owner.token("local", "read") }
@@ -53,8 +53,8 @@ fn seqs(text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn t14_a_stream_that_ends_leaves_the_connection_for_the_next_question() {
-    let owner = Owner::of(Home::with(scripts::complete_in(1)));
+fn t14_after_a_stream_the_connection_serves_the_next_request() {
+    let owner = LiveServer::up(Home::with(scripts::complete_in(1)));
     let run = owner.start("homework", "End well");
     let last = owner.settled(&run)["last_seq"].as_u64().expect("a seq");
     let mut wire = Wire::to(&owner);
@@ -71,14 +71,14 @@ fn t14_a_stream_that_ends_leaves_the_connection_for_the_next_question() {
 }
 
 #[test]
-fn t14_who_reads_slowly_is_sent_everything_and_who_leaves_is_forgotten() {
+fn t14_a_slow_reader_gets_everything_and_a_disconnected_one_is_dropped() {
     const LENGTH: u64 = 20_000;
     let home = Home::bare();
     let run = long_run(&home, LENGTH);
-    let owner = Owner::of(home);
+    let owner = LiveServer::up(home);
     let mut wire = Wire::to(&owner);
     wire.get(&format!("/api/runs/{run}/stream"), "HTTP/1.1");
-    // More than fits between two programs: the server must come to wait for this reader, and nothing shows that it does.
+    // More than the socket buffers hold, so that the server has to wait for this reader.
     std::thread::sleep(Duration::from_secs(1));
     let (mut received, mut size) = (Vec::new(), 0);
     while received.len() < LENGTH as usize {
@@ -89,7 +89,7 @@ fn t14_who_reads_slowly_is_sent_everything_and_who_leaves_is_forgotten() {
     assert!(size > 8_000_000, "{size} bytes are taken at once");
     assert!(received.into_iter().eq(1..=LENGTH), "each once, in order");
 
-    // When somebody else speaks, both hear it; when one has left, one is left.
+    // A new event reaches both; after one has left, one is counted.
     let mut other = Wire::to(&owner);
     other.get(&format!("/api/runs/{run}/stream?after={LENGTH}"), "HTTP/1.1");
     other.chunk();
@@ -103,8 +103,8 @@ fn t14_who_reads_slowly_is_sent_everything_and_who_leaves_is_forgotten() {
 }
 
 #[test]
-fn t14_a_reader_that_knows_no_chunks_gets_none() {
-    let owner = Owner::of(Home::with(scripts::complete_in(1)));
+fn t14_an_http_1_0_client_gets_no_chunks() {
+    let owner = LiveServer::up(Home::with(scripts::complete_in(1)));
     let run = owner.start("homework", "Be old");
     let last = owner.settled(&run)["last_seq"].as_u64().expect("a seq");
     let mut wire = Wire::to(&owner);

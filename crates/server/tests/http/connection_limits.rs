@@ -1,4 +1,4 @@
-//! Many who hold connections open for nothing, and those who send too much before they have said who they are.
+//! Limits of connections: many idle sockets, and clients that send too much before they authenticate.
 
 use crate::home::Home;
 use crate::raw::{Socket, connected, until_closed};
@@ -17,31 +17,31 @@ const HEARTBEAT: &str = r#"[null,"5","phoenix","heartbeat",{}]"#;
 const TOPIC: &str = "homework:run:01a1de11-0000-7000-8000-000000000009";
 
 fn is_alive(socket: &mut Socket) -> bool {
-    socket.try_say(HEARTBEAT).is_ok() && socket.hear().is_some_and(|text| text.contains("\"ok\""))
+    socket.try_send(HEARTBEAT).is_ok() && socket.receive().is_some_and(|text| text.contains("\"ok\""))
 }
 
 #[test]
-fn x6_a_frame_or_a_message_over_64_kib_ends_the_socket_before_and_after_the_login() {
+fn x6_a_frame_or_a_message_over_64_kib_closes_the_socket_before_and_after_the_login() {
     let server = Server::start(Home::bare());
     let token = server.token(&[]);
     for query in [String::new(), format!("&apikey={token}")] {
         let mut fits = Socket::open(&server, &query);
-        fits.say(&format!(r#"[null,"5","phoenix","heartbeat",{{"x":"{}"}}]"#, "x".repeat(60_000)));
-        assert!(fits.hear().is_some_and(|text| text.contains("\"ok\"")));
+        fits.send(&format!(r#"[null,"5","phoenix","heartbeat",{{"x":"{}"}}]"#, "x".repeat(60_000)));
+        assert!(fits.receive().is_some_and(|text| text.contains("\"ok\"")));
         for length in [(64 << 10) + 1, 16 << 20, u64::MAX >> 1] {
             let mut socket = Socket::open(&server, &query);
             socket.announce(0x81, length).expect("sent");
             let began = Instant::now();
-            assert_eq!(socket.hear(), None, "{length}");
+            assert_eq!(socket.receive(), None, "{length}");
             assert!(began.elapsed() < Duration::from_secs(5), "it is not waited for: {:?}", began.elapsed());
         }
-        // In pieces, none of which is too long.
+        // In frames, each of which is within the limit.
         let mut socket = Socket::open(&server, &query);
         for part in 0..2 {
             let first = if part == 0 { 0x01 } else { 0x00 };
             let _ = socket.announce(first, 40_000).and_then(|()| socket.stream.write_all(&[b'x'; 40_000]));
         }
-        assert_eq!(socket.hear(), None);
+        assert_eq!(socket.receive(), None);
     }
 }
 
@@ -57,15 +57,15 @@ fn x6_a_socket_without_a_valid_token_is_closed_after_ten_seconds_and_one_with_it
     let refused = joined.join(TOPIC, &token).expect("a reply");
     assert!(refused.contains("Unauthorized"), "that run is nobody's: {refused}");
     assert!(is_alive(&mut talking));
-    assert_eq!(silent.hear(), None);
+    assert_eq!(silent.receive(), None);
     let took = began.elapsed();
     assert!((8..15).contains(&took.as_secs()), "{took:?}");
-    assert_eq!(talking.hear(), None, "a heartbeat is no login");
+    assert_eq!(talking.receive(), None, "a heartbeat is no login");
     assert!(is_alive(&mut keyed) && is_alive(&mut joined), "who showed a valid token stays");
 }
 
 #[test]
-fn x6_of_one_address_so_many_sockets_wait_for_a_login_and_the_oldest_give_way() {
+fn x6_one_address_has_a_limit_of_unauthenticated_sockets_and_the_oldest_are_closed() {
     let server = Server::start(Home::bare());
     let token = server.token(&[]);
     let mut known = Socket::open(&server, &format!("&apikey={token}"));
@@ -73,13 +73,13 @@ fn x6_of_one_address_so_many_sockets_wait_for_a_login_and_the_oldest_give_way() 
     let mut sockets: Vec<Socket> = (0..40).map(|_| Socket::open(&server, "")).collect();
     assert!(is_alive(sockets.last_mut().expect("some")));
     let (old, new) = sockets.split_at_mut(8);
-    assert!(old.iter_mut().all(|socket| socket.hear().is_none()), "32 may wait");
+    assert!(old.iter_mut().all(|socket| socket.receive().is_none()), "32 may wait");
     assert!(new.iter_mut().all(is_alive));
     assert!(is_alive(&mut known));
 }
 
 #[test]
-fn x16_wrong_tokens_on_a_socket_are_slowed_and_a_right_one_passes() {
+fn x16_wrong_tokens_on_a_socket_are_rate_limited_and_a_valid_one_passes() {
     let server = Server::start(Home::bare());
     let token = server.token(&[]);
     let mut socket = Socket::open(&server, "");
@@ -88,13 +88,13 @@ fn x16_wrong_tokens_on_a_socket_are_slowed_and_a_right_one_passes() {
         (!reply.contains("Unauthorized")).then_some(reply)
     });
     assert!(last.is_some_and(|reply| reply.contains("too many")), "it goes on for ever");
-    assert_eq!(socket.hear(), None, "and then it is closed");
+    assert_eq!(socket.receive(), None, "and then it is closed");
     let mut right = Socket::open(&server, "");
     let reply = right.join(TOPIC, &token).expect("a reply");
     assert!(reply.contains("Unauthorized") && is_alive(&mut right), "{reply}");
 }
 
-/// A site whose only page costs much to read, and how often it was asked for.
+/// A site whose only page is expensive to parse, and how often it was fetched.
 fn site(page: String) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/page", listener.local_addr().expect("an address"));
@@ -114,7 +114,7 @@ fn site(page: String) -> (String, Arc<AtomicUsize>) {
     (url, asked)
 }
 
-/// A planner that fetches this page and then leaves.
+/// A planner that fetches this page and then ends the run.
 fn fetching(url: String) -> Script {
     Script::default().answer("homework_planner", move |request| {
         let first = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1) == 1;
@@ -128,7 +128,7 @@ fn fetching(url: String) -> Script {
     })
 }
 
-/// `up` in a process that may have 1,024 files open, as it is usual.
+/// `up` in a process with the usual limit of 1,024 open files.
 fn started_with_few_descriptors(home: Home) -> Server {
     let plain = home.command(&["up"]);
     let mut command = Command::new("sh");
@@ -138,7 +138,7 @@ fn started_with_few_descriptors(home: Home) -> Server {
     Server::start_with(home, command)
 }
 
-/// This process is everybody who connects.
+/// This process opens all connections, so it needs many descriptors.
 fn many_descriptors_for_this_test() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let wanted = maximum.map_or(8_192, |most| most.min(8_192));
@@ -151,7 +151,7 @@ fn resident_kib(server: &Server) -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
 }
 
-/// Frames of 16 MiB, as much of each as is taken.
+/// Sends frames of 16 MiB, as far as the server reads them.
 fn hostile(server: &Server) -> Socket {
     let mut socket = Socket::open(server, "");
     let _ = socket.announce(0x81, 16 << 20);
@@ -177,15 +177,15 @@ fn slowest_health_check(server: &Server, checks: usize) -> Duration {
     (0..checks).map(|_| check()).max().expect("some")
 }
 
-struct Siege {
+struct Overload {
     server: Server,
     owner: Visitor,
     _idle: Vec<TcpStream>,
     _hostile: Vec<Socket>,
 }
 
-/// A thousand sockets that say nothing and sixty that say too much, before a server with 1,024 descriptors.
-fn besieged(home: Home) -> Siege {
+/// A thousand idle sockets and sixty that send too much, against a server with 1,024 descriptors.
+fn overloaded(home: Home) -> Overload {
     many_descriptors_for_this_test();
     let server = started_with_few_descriptors(home);
     let owner = server.owner();
@@ -194,24 +194,24 @@ fn besieged(home: Home) -> Siege {
     let idle: Vec<TcpStream> = (0..1_000).map(|_| connected(&server)).collect();
     let grown = resident_kib(&server).saturating_sub(before);
     assert!(grown < 64 << 10, "they cost {grown} KiB");
-    Siege { server, owner, _idle: idle, _hostile: hostile }
+    Overload { server, owner, _idle: idle, _hostile: hostile }
 }
 
 #[test]
 fn x6_the_health_check_answers_among_a_thousand_idle_sockets_and_sixty_hostile_ones() {
-    let siege = besieged(Home::bare());
-    let slowest = slowest_health_check(&siege.server, 20);
+    let overload = overloaded(Home::bare());
+    let slowest = slowest_health_check(&overload.server, 20);
     assert!(slowest < Duration::from_secs(1), "{slowest:?}");
-    siege.server.get(&siege.owner, "/readyz").is(200);
-    siege.server.post(&siege.owner, "/api/projects", &json!({"title": "Still here"})).is(201);
-    assert!(!siege.server.log().contains("could not be taken"), "{}", siege.server.log());
+    overload.server.get(&overload.owner, "/readyz").is(200);
+    overload.server.post(&overload.owner, "/api/projects", &json!({"title": "Still here"})).is(201);
+    assert!(!overload.server.log().contains("could not be accepted"), "{}", overload.server.log());
 }
 
 #[test]
 fn x4_x6_the_health_check_answers_among_idle_sockets_hostile_ones_and_four_hostile_pages() {
     let (url, asked) = site("<svg></svg>".repeat(180_000));
     let home = Home::with(fetching(url)).set("PLEACH_FETCH_URL", "true").set("PLEACH_FETCH_PRIVATE", "true");
-    let Siege { server, owner, _idle, _hostile } = &besieged(home);
+    let Overload { server, owner, _idle, _hostile } = &overloaded(home);
     let brief = json!({"kind": "homework", "objective": "Read the page", "budgets": {"max_iterations": 2}});
     let runs: Vec<Value> = (0..4).map(|_| server.post(owner, "/api/runs", &brief).is(201).json()).collect();
     let mut slowest = Duration::ZERO;

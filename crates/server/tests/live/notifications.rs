@@ -1,14 +1,14 @@
-//! What people are told, in the inbox and by webhook.
+//! Notifications in the inbox and by webhook.
 
 use crate::home::Home;
-use crate::owner::Owner;
+use crate::live_server::LiveServer;
 use crate::receiver::Receiver;
 use outbound::webhooks::{Secret, sign};
 use reqwest::Method;
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Script, scripts};
 
-/// A planner that asks before it does anything, and is content with any answer.
+/// A planner that asks a question first and accepts any answer.
 fn asking() -> Script {
     scripts::complete_in(2).answer("homework_planner", |request| {
         let answered = request.lines("questions").iter().any(|question| question["answer"].is_string())
@@ -32,8 +32,8 @@ fn kinds(notices: &Value) -> Vec<String> {
 }
 
 #[test]
-fn h7_each_question_and_every_end_is_in_the_inbox_until_it_is_read() {
-    let owner = Owner::of(Home::with(asking()));
+fn h7_every_question_and_every_end_is_unread_in_the_inbox_until_it_is_read() {
+    let owner = LiveServer::up(Home::with(asking()));
     let run = owner.start("homework", "Choose a colour");
     assert_eq!(owner.settled(&run)["status"], "waiting_on_user");
     let inbox = owner.get("/api/notifications");
@@ -57,7 +57,7 @@ fn h7_each_question_and_every_end_is_in_the_inbox_until_it_is_read() {
 
 #[test]
 fn h7_a_webhook_gets_each_kind_it_asked_for_with_a_valid_signature() {
-    let owner = Owner::of(Home::with(asking()).set("PLEACH_WEBHOOKS_PRIVATE", "true"));
+    let owner = LiveServer::up(Home::with(asking()).set("PLEACH_WEBHOOKS_PRIVATE", "true"));
     let receiver = Receiver::answering(&[]);
     let made = owner.post("/api/webhooks", json!({"url": receiver.url, "kinds": ["question", "canceled"]}));
     let secret = Secret::parse(made["secret"].as_str().expect("shown once")).expect("whsec_…");
@@ -84,8 +84,8 @@ fn h7_a_webhook_gets_each_kind_it_asked_for_with_a_valid_signature() {
 }
 
 #[test]
-fn h7_a_delivery_that_failed_is_sent_again_under_the_same_id_through_a_restart() {
-    let mut owner = Owner::of(Home::with(scripts::complete_in(1)).set("PLEACH_WEBHOOKS_PRIVATE", "true"));
+fn h7_a_failed_delivery_is_retried_with_the_same_id_also_after_a_restart() {
+    let mut owner = LiveServer::up(Home::with(scripts::complete_in(1)).set("PLEACH_WEBHOOKS_PRIVATE", "true"));
     let receiver = Receiver::answering(&["500"]);
     let made = owner.post("/api/webhooks", json!({"url": receiver.url}));
     let run = owner.start("homework", "Fail once");
@@ -107,8 +107,8 @@ fn h7_a_delivery_that_failed_is_sent_again_under_the_same_id_through_a_restart()
 }
 
 #[test]
-fn h7_the_test_button_says_what_came_of_it_and_gone_means_gone() {
-    let owner = Owner::of(Home::bare().set("PLEACH_WEBHOOKS_PRIVATE", "true"));
+fn h7_a_webhook_test_returns_its_outcome_and_410_disables_the_webhook() {
+    let owner = LiveServer::up(Home::bare().set("PLEACH_WEBHOOKS_PRIVATE", "true"));
     let receiver = Receiver::answering(&["200", "429\r\nretry-after: 40", "410"]);
     let made = owner.post("/api/webhooks", json!({"url": receiver.url, "template": "slack"}));
     let path = format!("/api/webhooks/{}/test", made["id"].as_str().expect("an id"));
@@ -123,8 +123,8 @@ fn h7_the_test_button_says_what_came_of_it_and_gone_means_gone() {
 }
 
 #[test]
-fn h7_sec_s30_s34_s35_addresses_inside_are_refused_unless_the_configuration_allows_them() {
-    let owner = Owner::of(Home::bare());
+fn h7_sec_s30_s34_s35_private_addresses_are_refused_unless_configured() {
+    let owner = LiveServer::up(Home::bare());
     for url in
         ["http://127.0.0.1:1/", "http://localhost/", "http://169.254.169.254/latest/meta-data", "ftp://example.com/"]
     {
@@ -142,8 +142,8 @@ fn h7_sec_s30_s34_s35_addresses_inside_are_refused_unless_the_configuration_allo
 }
 
 #[test]
-fn h7_sec_s33_s36_s37_a_receiver_is_not_followed_elsewhere_and_what_it_answers_is_not_kept() {
-    let owner = Owner::of(Home::bare().set("PLEACH_WEBHOOKS_PRIVATE", "true"));
+fn h7_sec_s33_s36_s37_redirects_of_a_receiver_are_not_followed_and_its_response_is_not_stored() {
+    let owner = LiveServer::up(Home::bare().set("PLEACH_WEBHOOKS_PRIVATE", "true"));
     let elsewhere = Receiver::answering(&[]);
     let moved = format!("302\r\nlocation: {}\r\nx-large: {}", elsewhere.url, "canary".repeat(10_000));
     let receiver = Receiver::answering(&[&moved]);

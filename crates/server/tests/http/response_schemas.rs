@@ -1,4 +1,4 @@
-//! What the server says is of the shape it publishes, to the last field: the page's types are made from those shapes.
+//! Responses fit the published schemas to the last field: the types of the web page are generated from those schemas.
 
 use crate::home::Home;
 use crate::server::{Server, Visitor};
@@ -15,7 +15,7 @@ impl Published {
         &self.0["paths"][template]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     }
 
-    /// Where a value is not of the shape. A field that the shape does not name is as wrong as one that is missing.
+    /// Where a value does not fit its schema. An undocumented field is as wrong as a missing one.
     fn misfits(&self, shape: &Value, value: &Value, at: &str) -> Vec<String> {
         if let Some(name) = shape["$ref"].as_str() {
             let name = name.rsplit('/').next().expect("a name");
@@ -82,7 +82,7 @@ fn finished(server: &Server, owner: &Visitor, kind: &str) -> String {
 }
 
 #[test]
-fn p9_every_answer_is_of_the_shape_that_is_published() {
+fn p9_every_response_fits_its_published_schema() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let published = Published::of(&server);
