@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// `code` follows the table of exit codes: 1 failed, 2 usage, 7 nobody answered.
+/// `code` follows the table of exit codes in the README: 1 failed, 2 usage, 7 unreachable.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failure {
     pub code: u8,
@@ -10,16 +10,17 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What was asked for cannot be done as asked: nothing was changed.
+    /// The command cannot be carried out as typed. Nothing was changed.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure { code: 2, message: message.into() }
     }
 
-    /// It was right to ask, and it did not work.
+    /// The command was right and failed.
     pub fn failed(message: impl Into<String>) -> Failure {
         Failure { code: 1, message: message.into() }
     }
 
+    /// No server, or no process that holds the database, answers.
     pub fn unreachable(message: impl Into<String>) -> Failure {
         Failure { code: 7, message: message.into() }
     }

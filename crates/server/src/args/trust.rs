@@ -1,4 +1,4 @@
-//! `pleach trust …` as people type it.
+//! Arguments of `pleach trust`.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct TrustArgs {
-    /// Do not ask; for scripts that know what the files say
+    /// Trust without asking; for scripts
     #[arg(long)]
     pub yes: bool,
     #[command(subcommand)]
@@ -15,8 +15,8 @@ pub struct TrustArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum TrustCommand {
-    /// What you decided: path, hash, when
+    /// List your decisions: path, hash, time
     Ls,
-    /// Trust a file no longer, or all files of a directory
+    /// Stop trusting a file, or all files of a directory
     Revoke { path: PathBuf },
 }

@@ -1,4 +1,4 @@
-//! Nodes of a tree run, as the commands name and show them.
+//! Nodes of a tree run: found by id or number, fetched for the tree view, and shown.
 
 use super::{Session, encoded, print};
 use crate::api::{NodeView, Page};
@@ -13,7 +13,7 @@ use engine::run::Kind;
 
 const PAGE: usize = 1_000;
 
-/// A node's id, or its number (`n3` or `3`).
+/// A node by its id or its number (`n3` or `3`).
 pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, Failure> {
     if let Ok(id) = text.parse() {
         return Ok(id);
@@ -41,7 +41,7 @@ pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, F
     }
 }
 
-/// Bring a picture of the tree up to date.
+/// Fetches the nodes that changed since the last call, and the plans.
 pub async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -> Result<(), ApiError> {
     let since = tree_view.seen_until().map(|at| format!("&since={}", encoded(&at.to_string()))).unwrap_or_default();
     let mut cursor = String::new();

@@ -1,4 +1,4 @@
-//! Text for terminals, made from the run object and events. It must not know the store.
+//! Text for terminals, made from the run object and its events. It must not know the store.
 
 pub mod event_lines;
 pub mod live;
@@ -16,7 +16,7 @@ use engine::run::Status;
 use serde_json::Value;
 use style::{Color, Style, bar, duration, fit, line, thousands};
 
-pub fn status_ink(status: Status) -> Color {
+pub fn status_color(status: Status) -> Color {
     match status {
         Status::Completed => Color::Green,
         Status::Failed => Color::Red,
@@ -26,7 +26,7 @@ pub fn status_ink(status: Status) -> Color {
     }
 }
 
-/// A titled part of a page; one without content is left out.
+/// A section with a title; left out when it has no content.
 pub fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<Item = String>, style: Style) {
     let content: Vec<String> = content.into_iter().collect();
     if !content.is_empty() {
@@ -57,17 +57,17 @@ pub fn steps(run: &RunRow) -> Vec<StepLine> {
 
 impl StepLine {
     pub fn painted(&self, room: usize, style: Style) -> String {
-        let (ink, mark) = match self.status.as_str() {
+        let (color, mark) = match self.status.as_str() {
             "done" => (Color::Green, "✓"),
             "doing" => (Color::Cyan, "▶"),
             "blocked" => (Color::Red, "✗"),
             _ => (Color::Dim, "·"),
         };
-        format!("  {} {}", style.paint(ink, mark), fit(&self.text, room.saturating_sub(4)))
+        format!("  {} {}", style.paint(color, mark), fit(&self.text, room.saturating_sub(4)))
     }
 }
 
-/// Something used, against its limit.
+/// An amount used, with its limit if there is one.
 pub struct Limit {
     name: &'static str,
     used: String,
@@ -83,7 +83,7 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Cost, tokens and time against the run's budgets.
+/// Cost, tokens and time with the budgets of the run.
 pub fn limits(run: &RunRow) -> Vec<Limit> {
     let used = &run.metrics;
     let tokens = (used.tokens_in + used.tokens_out + used.tokens_presumed) as f64;
@@ -105,17 +105,17 @@ pub fn limits(run: &RunRow) -> Vec<Limit> {
     ]
 }
 
-/// A question to people.
+/// A question of a run.
 #[derive(Debug)]
 pub struct Question {
     pub id: String,
     pub text: String,
-    /// The same as it was written, all of it.
+    /// The text as it was written, line by line.
     pub lines: Vec<String>,
     pub options: Vec<String>,
     pub answer: Option<String>,
-    /// What counts as the answer if nobody gives one, and when.
-    pub otherwise: Option<String>,
+    /// The default answer and when it applies.
+    pub fallback: Option<String>,
     pub open: bool,
 }
 
@@ -136,28 +136,27 @@ impl Question {
         let id = asked["id"].as_str().or(asked["question_id"].as_str()).unwrap_or_default();
         let options = asked["options"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line).collect();
         let answer = asked["answer"].as_str().map(line);
-        let otherwise = asked["default"].as_str().zip(asked["deadline_at"].as_str());
+        let fallback = asked["default"].as_str().zip(asked["deadline_at"].as_str());
         let expired = asked["expired"] == Value::Bool(true);
         Question {
             id: id.into(),
             text: line(asked["text"].as_str().unwrap_or_default()),
             lines: asked["text"].as_str().unwrap_or_default().lines().map(line).collect(),
             options,
-            otherwise: otherwise
-                .map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),
+            fallback: fallback.map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),
             open: answer.is_none() && !expired,
             answer,
         }
     }
 
-    /// The question with its first line marked and the others under it.
+    /// The lines of the question, the first with a mark, the others indented below it.
     pub fn marked(&self, mark: &str) -> Vec<String> {
         let indent = " ".repeat(mark.chars().count());
         let lines = self.lines.iter().enumerate();
         lines.map(|(at, line)| format!("{}{line}", if at == 0 { mark } else { &indent })).collect()
     }
 
-    /// What to type; the question needs naming only where there are several.
+    /// The command that answers it; the question is named only when several are open.
     pub fn command(&self, run: &RunRow, open: usize) -> String {
         let which = if open > 1 { format!(" --question {}", self.id) } else { String::new() };
         format!("pleach answer {} \"…\"{which}", run.id)

@@ -1,5 +1,5 @@
-//! Text for terminals: colours where wanted, model text made harmless, columns that fit. Model text is
-//! hostile: whatever could move the cursor or reorder a line is shown as its escape instead.
+//! Colours, widths, and text of models made harmless. Such text is hostile: characters that could move the cursor or reorder a
+//! line are printed as escapes.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -22,12 +22,12 @@ pub enum Color {
 
 impl Style {
     pub fn of_stdout() -> Style {
-        let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Style { color: std::io::stdout().is_terminal() && !asked_not_to }
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style { color: std::io::stdout().is_terminal() && !no_color }
     }
 
-    pub fn paint(self, ink: Color, text: &str) -> String {
-        let code = match ink {
+    pub fn paint(self, color: Color, text: &str) -> String {
+        let code = match color {
             Color::Bold => "1",
             Color::Dim => "2",
             Color::Green => "32",
@@ -44,7 +44,7 @@ fn is_harmless(c: char) -> bool {
     !c.is_control() && !reorders
 }
 
-/// Many lines; only line feeds and tabs keep their effect.
+/// Harmless text of several lines; line feeds and tabs stay.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -57,12 +57,12 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// One line: breaks become spaces.
+/// Harmless text as one line: line breaks become spaces.
 pub fn line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// JSON that is safe to print: control characters that JSON allows unescaped are escaped too.
+/// Harmless JSON: control characters that JSON allows unescaped are escaped too.
 pub fn json_line(json: &str) -> String {
     if json.chars().all(is_harmless) {
         return json.to_owned();
@@ -71,7 +71,7 @@ pub fn json_line(json: &str) -> String {
     for c in json.chars() {
         match c {
             c if is_harmless(c) => out.push(c),
-            // Between tokens, where only white space can be.
+            // Valid JSON has these only between tokens.
             '\n' | '\r' | '\t' => out.push(' '),
             c => {
                 let _ = write!(out, "\\u{:04x}", c as u32);
@@ -81,7 +81,7 @@ pub fn json_line(json: &str) -> String {
     out
 }
 
-/// Columns a character takes.
+/// The columns that a character takes on a terminal.
 fn columns(c: char) -> usize {
     match c as u32 {
         0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
@@ -101,7 +101,7 @@ pub fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// At most `limit` columns, with an ellipsis where cut. For text without colours.
+/// At most `limit` columns, with an ellipsis when cut. Not for coloured text: escape codes would count.
 pub fn fit(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
