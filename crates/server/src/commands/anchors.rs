@@ -78,7 +78,7 @@ pub async fn compare(session: &Session, file: PathBuf) -> Result<u8, Failure> {
 /// The event at that seq must have that hash, and the chain up to it must be intact.
 async fn difference(store: &SqlStore, anchor: &Anchor) -> Result<Option<String>, store::StoreError> {
     Ok(match store.departure(anchor).await? {
-        Some(Departure::Gone) => Some("it is missing: pruned, deleted or lost".into()),
+        Some(Departure::Gone) => Some("it is gone: pruned, deleted or lost".into()),
         Some(Departure::Shorter { last_seq }) => {
             Some(format!("its log ends at event {last_seq}, before event {}", anchor.seq))
         }

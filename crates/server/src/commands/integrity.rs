@@ -80,7 +80,7 @@ pub fn missing_wal(session: &Session) -> Option<Check> {
     let needed = DataDir::of(&session.config).last_holder().is_some_and(|holder| holder.log_needed);
     (needed && database.exists() && !log.exists()).then(|| {
         let says = format!(
-            "the write-ahead log {} is missing, and the last process that held the database did not close it: the last commits may be lost. {RESTORE}",
+            "the write-ahead log {} is gone, and the last process that held the database did not close it: the last commits may be lost. {RESTORE}",
             log.display()
         );
         Check { name: "damage".into(), ok: false, says }

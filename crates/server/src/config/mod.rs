@@ -1,6 +1,6 @@
-//! Configuration with origins: flag > `PLEACH_*` environment > `./pleach.toml` > XDG file > default. Everything
-//! is resolved once, before any work; a bad value is an error that names its place and what would do. Of a file in the
-//! working directory that nobody trusted, only what is harmless applies.
+//! Configuration with origins: flag > `PLEACH_*` environment > `./pleach.toml` > XDG file > default. It is resolved once, at the
+//! start; a bad value is an error that names its origin and what is valid. Of an untrusted file in the working directory only
+//! harmless keys apply.
 
 mod file;
 pub mod local;
@@ -26,8 +26,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use trust::{Distrust, TrustRecords};
 
-/// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
-/// but for the two databases, which are URLs.
+/// The scalar settings by their name in a file. The variable is `PLEACH_` and the name in capitals, except for the two databases.
 pub const KEYS: [&str; 22] = [
     "data_dir",
     "database",
@@ -61,7 +60,7 @@ fn variable(key: &str) -> String {
     }
 }
 
-/// The outside, as data: tests give their own.
+/// Variables and working directory of the process; tests pass their own.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     pub variables: BTreeMap<String, String>,
@@ -75,17 +74,17 @@ impl Environment {
         Environment { variables: variables.collect(), directory: std::env::current_dir().unwrap_or_default() }
     }
 
-    /// Set and not empty.
+    /// The value, unless it is empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Where this person's own settings are. They need no trust.
+    /// The directory of the person's own settings, which need no trust.
     pub fn config_dir(&self) -> PathBuf {
         self.xdg("XDG_CONFIG_HOME", ".config").join("pleach")
     }
 
-    /// Where it is remembered what this person trusted.
+    /// The directory of the trust records.
     pub fn state_dir(&self) -> PathBuf {
         self.xdg("XDG_STATE_HOME", ".local/state").join("pleach")
     }
@@ -102,7 +101,7 @@ impl Environment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Database {
     Sqlite(PathBuf),
-    /// With its secret; never shown.
+    /// The URL with its password. `Display` hides the password.
     Postgres(String),
 }
 
@@ -112,41 +111,41 @@ pub struct Config {
     pub database: Setting<Database>,
     pub database_direct: Option<Setting<String>>,
     pub listen: Setting<SocketAddr>,
-    /// What people call this server, where that is not its address: behind a proxy, say.
+    /// The address that browsers use, when it is not the listening address, as behind a proxy.
     pub public_url: Option<Setting<PublicUrl>>,
     pub server: Option<Setting<String>>,
     pub model: ModelChoice,
     pub workers: Setting<usize>,
     pub lease_ms: Setting<u64>,
-    /// How long the rehearsal model takes for an answer: for people who want to watch.
+    /// How long the rehearsal model takes for an answer, so that people can watch.
     pub rehearsal_ms: Setting<u64>,
-    /// How many documents and tasks a project has at most.
+    /// The most documents and tasks that a project may have.
     pub project_items: Setting<u64>,
-    /// Whether webhooks may lead to addresses of this machine and its networks.
+    /// Whether webhooks may call addresses of this machine and its private networks.
     pub webhooks_private: Setting<bool>,
-    /// Where traces go: a collector that speaks OTLP over HTTP. Nowhere when absent.
+    /// The trace collector (OTLP over HTTP). No traces are sent when absent.
     pub otlp_endpoint: Option<Setting<String>>,
     pub providers: providers::Sections,
     pub mcp: file::Servers,
-    /// Whether runs may read pages of the web.
+    /// Whether runs may fetch web pages.
     pub fetch_url: Setting<bool>,
-    /// Whether those may lie inside this machine's networks.
+    /// Whether runs may fetch pages from private networks.
     pub fetch_private: Setting<bool>,
-    /// The only hosts that are asked; any when absent.
+    /// The only hosts that may be fetched from; any when absent.
     pub fetch_hosts: Option<Setting<Hosts>>,
-    /// When a person is asked before.
+    /// When a person must approve a fetch.
     pub fetch_approve: Setting<Approval>,
     /// The directory whose files runs may read.
     pub files_dir: Option<Setting<PathBuf>>,
     pub files_write: Setting<bool>,
-    /// What the working directory says and nobody trusted.
+    /// Untrusted files of the working directory.
     pub ignored: Vec<Ignored>,
-    /// The variables that each trusted file of the working directory may read.
+    /// The variables that each trusted file may read.
     consents: BTreeMap<PathBuf, BTreeSet<String>>,
     environment: Environment,
 }
 
-/// A file of the working directory that was not trusted, and what it would have said.
+/// An untrusted file of the working directory and the values that do not apply.
 #[derive(Clone, Debug)]
 pub struct Ignored {
     pub path: PathBuf,
@@ -155,7 +154,7 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// What people are told, once per command.
+    /// The note that each command prints once.
     pub fn line(&self) -> String {
         let why = match &self.why {
             Distrust::New | Distrust::Declined => "is not trusted".into(),
@@ -171,7 +170,7 @@ impl Ignored {
 }
 
 impl Config {
-    /// What the model gateway is built from.
+    /// The providers for the model gateway.
     pub fn provider_table(&self) -> effects::model::Providers {
         let own = self.providers.iter().map(|(name, section)| (name.clone(), section.value.clone()));
         effects::model::Providers(own.collect())
@@ -181,7 +180,7 @@ impl Config {
         self.environment.get(name).map(str::to_owned)
     }
 
-    /// A variable as a file may read it: one of the working directory reads only what its consent showed.
+    /// A variable for a value of this origin. A trusted file reads only the variables that the person was shown.
     pub fn variable_for(&self, origin: &Origin, name: &str) -> Option<String> {
         let shown = match origin {
             Origin::File(path) => self.consents.get(path).is_none_or(|shown| shown.contains(name)),
@@ -190,7 +189,7 @@ impl Config {
         self.variable(name).filter(|_| shown)
     }
 
-    /// Our own files and directories: nothing for runs to read or write.
+    /// The files and directories of Pleach itself, which runs may neither read nor write.
     pub fn own_places(&self) -> Vec<PathBuf> {
         let mut places = vec![self.data_dir.value.clone(), self.environment.config_dir(), self.environment.state_dir()];
         if let Database::Sqlite(file) = &self.database.value {
@@ -201,7 +200,7 @@ impl Config {
         places
     }
 
-    /// What a client of PostgreSQL reads from the environment.
+    /// The variables that PostgreSQL clients read.
     pub fn database_variables(&self) -> BTreeMap<String, String> {
         let known = |name: &str| {
             name.starts_with("PG") || ["HOME", "USER", "LOGNAME", "PLEACH_DATABASE_PASSWORD_FILE"].contains(&name)
@@ -210,12 +209,12 @@ impl Config {
         found.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Who this machine is to a remote server. A secret: only ever from the environment, and never shown.
+    /// The token for a remote server. A secret: read only from the environment, never shown.
     pub fn token(&self) -> Option<String> {
         self.variable("PLEACH_TOKEN")
     }
 
-    /// Who wants traces. By the names every exporter of OpenTelemetry knows, where no name of ours says otherwise.
+    /// The trace collector, with the usual OpenTelemetry variables for headers and service name.
     pub fn collector(&self) -> Option<outbound::traces::Collector> {
         Some(outbound::traces::Collector {
             endpoint: self.otlp_endpoint.as_ref()?.value.clone(),
@@ -270,11 +269,11 @@ impl Config {
             .unwrap_or_else(|| Setting::default(environment.xdg("XDG_DATA_HOME", ".local/share").join("pleach")));
         let database = layers
             .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))
-            .map_err(unshown)?
+            .map_err(hide_password)?
             .unwrap_or_else(|| Setting::default(Database::Sqlite(data_dir.value.join("pleach.db"))));
         let database_direct = layers
             .parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))
-            .map_err(unshown)?;
+            .map_err(hide_password)?;
         let whole = |range: std::ops::RangeInclusive<u64>| {
             move |text: &str| text.parse().ok().filter(|number| range.contains(number))
         };
@@ -323,12 +322,12 @@ impl Config {
     }
 }
 
-/// A mistyped URL may still hold a password.
-fn unshown(bad: origins::BadValue) -> origins::BadValue {
+/// A mistyped URL may still contain a password.
+fn hide_password(bad: origins::BadValue) -> origins::BadValue {
     origins::BadValue { value: show::without_password(&bad.value), ..bad }
 }
 
-/// Off unless it is switched on.
+/// A switch that is off by default.
 fn yes_or_no(layers: &Layers, key: &'static str) -> Result<Setting<bool>, origins::BadValue> {
     let found = layers.parse(key, "true or false", |text| text.parse().ok())?;
     Ok(found.unwrap_or_else(|| Setting::default(false)))
@@ -355,9 +354,9 @@ fn variable_layer(environment: &Environment) -> BTreeMap<&'static str, Setting<S
         let value = environment.get(&name)?.to_owned();
         Some((key, Setting { value, origin: Origin::Variable(name) }))
     };
-    // The name of ours comes later and wins.
-    let known_elsewhere = found("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT".into());
-    known_elsewhere.into_iter().chain(KEYS.iter().filter_map(|key| found(key, variable(key)))).collect()
+    // Our own name comes later and wins.
+    let opentelemetry = found("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT".into());
+    opentelemetry.into_iter().chain(KEYS.iter().filter_map(|key| found(key, variable(key)))).collect()
 }
 
 fn is_postgres(text: &str) -> bool {

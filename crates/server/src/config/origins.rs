@@ -1,4 +1,4 @@
-//! Where a value comes from, and the layers it is looked up in. Nothing here knows what a setting means.
+//! The origin of a value and the layers it is looked up in. This module must not know what a setting means.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,13 +10,13 @@ pub enum Origin {
     Flag(&'static str),
     Variable(String),
     File(PathBuf),
-    /// A file of the working directory that nobody trusted: the value is shown and not used.
+    /// An untrusted file of the working directory: the value is shown but not used.
     Ignored(PathBuf),
     Default,
 }
 
 impl Origin {
-    /// The lower one decides: flag, environment, file, default.
+    /// The lowest layer wins: flag, environment, file, default.
     pub fn layer(&self) -> u8 {
         match self {
             Origin::Flag(_) => 0,
@@ -50,12 +50,19 @@ impl<T> Setting<T> {
         Setting { value, origin: Origin::Default }
     }
 
+    pub fn to_text(&self) -> Setting<String>
+    where
+        T: fmt::Display,
+    {
+        Setting { value: self.value.to_string(), origin: self.origin.clone() }
+    }
+
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Setting<U> {
         Setting { value: f(self.value), origin: self.origin }
     }
 }
 
-/// The texts given for each key, in order of precedence.
+/// The texts of each key, in order of precedence.
 #[derive(Debug, Default)]
 pub struct Layers(Vec<BTreeMap<&'static str, Setting<String>>>);
 
@@ -68,7 +75,7 @@ impl Layers {
         self.0.iter().find_map(|layer| layer.get(key)).cloned()
     }
 
-    /// Parse the winning text of a key; `valid` says in words what would have been right.
+    /// Parses the winning text of a key; `valid` describes valid values for the error.
     pub fn parse<T>(
         &self,
         key: &'static str,
@@ -83,7 +90,7 @@ impl Layers {
     }
 }
 
-/// A value nobody can use: which, from where, and what would do.
+/// An invalid value: which one, its origin, and what is valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {key} = {value:?} is not valid; it must be {valid}")]
 pub struct BadValue {

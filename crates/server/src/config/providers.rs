@@ -1,5 +1,5 @@
-//! Model providers as configured: sections of files, and the vendors' usual variables. What they mean,
-//! and what they lack, is judged by the model gateway when a model is needed.
+//! Configured model providers: sections of files and the usual variables of vendors. The model gateway checks them when a model
+//! is needed.
 
 use super::Environment;
 use super::origins::{Origin, Setting};
@@ -14,7 +14,7 @@ pub type Sections = BTreeMap<String, Setting<ProviderConfig>>;
 pub const VENDORS: [(&str, &str, &str); 2] =
     [("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")];
 
-/// Providers with their addresses and whether their key is there; never the key.
+/// Providers with their addresses and whether their key is set; never the key itself.
 pub fn lines(sections: &Sections, environment: &Environment) -> Vec<ConfigLine> {
     let mut lines: Vec<ConfigLine> =
         sections.iter().flat_map(|(name, section)| declared(name, section, environment)).collect();
@@ -53,7 +53,7 @@ pub fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Env
     lines
 }
 
-/// What a section says, each value under its path.
+/// The values of a section, each with its path.
 fn leaves(section: &Value) -> Vec<(String, String)> {
     let Value::Object(fields) = section else { return Vec::new() };
     let mut found = Vec::new();
