@@ -21,7 +21,7 @@ use std::time::Duration;
 use tower_service::Service;
 
 /// Names the acting person. Trusted, because only the owner of the data directory can reach the socket.
-pub const ACTOR_HEADER: &str = "x-pleach-actor";
+pub(crate) const ACTOR_HEADER: &str = "x-pleach-actor";
 
 /// A server that takes longer to connect counts as unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
-pub struct ApiClient {
+pub(crate) struct ApiClient {
     transport: Transport,
     actor: String,
 }
@@ -54,7 +54,7 @@ enum Transport {
 }
 
 #[derive(Debug)]
-pub enum ApiError {
+pub(crate) enum ApiError {
     /// The server answered and refused.
     Refused(Box<Problem>),
     /// The connection was lost, or the answer cannot be read. Another process may hold the database now.
@@ -71,16 +71,16 @@ impl From<ApiError> for Failure {
 }
 
 type Chunks = BoxStream<'static, Result<Bytes, String>>;
-pub type Events = BoxStream<'static, Result<sse::Event, ApiError>>;
+pub(crate) type Events = BoxStream<'static, Result<sse::Event, ApiError>>;
 
 impl ApiClient {
-    pub fn to_router(router: Router, actor: &str) -> ApiClient {
+    pub(crate) fn to_router(router: Router, actor: &str) -> ApiClient {
         let transport = Transport::InProcess { router, headers: Box::default(), peer: None };
         ApiClient { transport, actor: actor.to_owned() }
     }
 
     /// Through the router that received the caller's request, with the caller's credentials.
-    pub fn on_behalf(router: Router, caller: &HeaderMap, peer: Option<ConnectInfo<SocketAddr>>) -> ApiClient {
+    pub(crate) fn on_behalf(router: Router, caller: &HeaderMap, peer: Option<ConnectInfo<SocketAddr>>) -> ApiClient {
         let actor = caller.get(ACTOR_HEADER).and_then(|actor| actor.to_str().ok()).unwrap_or(LOCAL_HANDLE).to_owned();
         let mut headers = HeaderMap::new();
         let site = HeaderName::from_static("sec-fetch-site");
@@ -92,7 +92,7 @@ impl ApiClient {
         ApiClient { transport: Transport::InProcess { router, headers: Box::new(headers), peer }, actor }
     }
 
-    pub fn to_socket(socket: &Path, actor: &str) -> Result<ApiClient, Failure> {
+    pub(crate) fn to_socket(socket: &Path, actor: &str) -> Result<ApiClient, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::unreachable(format!("{} cannot be used: {error}", socket.display()))
         };
@@ -106,7 +106,7 @@ impl ApiClient {
         Ok(ApiClient { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
     }
 
-    pub fn to_server(server: &str, token: Option<&str>) -> Result<ApiClient, Failure> {
+    pub(crate) fn to_server(server: &str, token: Option<&str>) -> Result<ApiClient, Failure> {
         let unusable = |what: &str| Failure::usage(format!("{what} cannot be used for {server}; nothing was sent"));
         let mut headers = HeaderMap::new();
         if let Some(token) = token {
@@ -125,7 +125,7 @@ impl ApiClient {
     }
 
     /// Whether another process answers.
-    pub fn is_remote(&self) -> bool {
+    pub(crate) fn is_remote(&self) -> bool {
         !matches!(self.transport, Transport::InProcess { .. })
     }
 
@@ -144,30 +144,30 @@ impl ApiClient {
         })
     }
 
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
         parse(&self.text(Method::GET, path, None).await?)
     }
 
     /// The body as it was sent.
-    pub async fn get_text(&self, path: &str) -> Result<String, ApiError> {
+    pub(crate) async fn get_text(&self, path: &str) -> Result<String, ApiError> {
         self.text(Method::GET, path, None).await
     }
 
-    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
+    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
         parse(&self.send(Method::POST, path, body).await?)
     }
 
-    pub async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<String, ApiError> {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<String, ApiError> {
         let body = serde_json::to_string(body).map_err(|error| ApiError::Gone(error.to_string()))?;
         self.text(method, path, Some(body)).await
     }
 
-    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+    pub(crate) async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
         parse(&self.text(Method::DELETE, path, None).await?)
     }
 
     /// Server-sent events until the server ends the stream.
-    pub async fn events(&self, path: &str) -> Result<Events, ApiError> {
+    pub(crate) async fn events(&self, path: &str) -> Result<Events, ApiError> {
         let (status, chunks) = self.call(Method::GET, path, None).await?;
         if !status.is_success() {
             return Err(refused(status, &collect(chunks).await?, path));
@@ -252,7 +252,7 @@ async fn collect(mut chunks: Chunks) -> Result<String, ApiError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
     serde_json::from_str(text).map_err(|error| {
         ApiError::Gone(format!("the answer cannot be read ({error}); is it a pleach server of this version?"))
     })
@@ -271,7 +271,7 @@ fn refused(status: StatusCode, text: &str, path: &str) -> ApiError {
 }
 
 /// The name of a stream event that carries an event of the log: none.
-pub const STORED: &str = "";
+pub(crate) const STORED: &str = "";
 
 #[cfg(test)]
 mod tests {

@@ -5,10 +5,10 @@ mod projects;
 mod tokens;
 mod trust;
 
-pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, ScratchpadCommand};
-pub use projects::{InvitationCommand, ProjectCommand};
-pub use tokens::TokenCommand;
-pub use trust::{TrustArgs, TrustCommand};
+pub(crate) use agents::{AgentRunArgs, AgentTraits, AgentsCommand, ScratchpadCommand};
+pub(crate) use projects::{InvitationCommand, ProjectCommand};
+pub(crate) use tokens::TokenCommand;
+pub(crate) use trust::{TrustArgs, TrustCommand};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
 #[command(name = "pleach", version, about = "Runs long LLM work durably and shows it live", propagate_version = true)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
@@ -29,7 +29,7 @@ pub struct Cli {
 
 /// Flags of every command. A flag beats its environment variable and the configuration files.
 #[derive(Debug, Default, Args)]
-pub struct Global {
+pub(crate) struct Global {
     /// Directory of the database, the socket and the lock [env: PLEACH_DATA_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub struct Global {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Start a run
     Run(RunArgs),
     /// List runs, newest first
@@ -141,7 +141,7 @@ pub enum Command {
 }
 
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// What to achieve; `-` reads it from standard input
     pub objective: String,
     /// homework (iterations of one planner), tree (nodes that plan, delegate and sum up) or task (the work of one subagent)
@@ -173,7 +173,7 @@ pub struct RunArgs {
 
 /// Whether a command that drives a run shows it, waits for it or returns at once.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub struct Follow {
+pub(crate) struct Follow {
     /// Show the run live (the default on a terminal)
     #[arg(long, group = "follow_mode")]
     pub watch: bool,
@@ -186,7 +186,7 @@ pub struct Follow {
 }
 
 #[derive(Clone, Debug, Default, Args)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Limit of cost in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub max_cost: Option<Usd>,
@@ -211,7 +211,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub fn patch(&self) -> BudgetPatch {
+    pub(crate) fn patch(&self) -> BudgetPatch {
         BudgetPatch {
             max_cost_usd: self.max_cost,
             max_tokens: self.max_tokens.map(Some),
@@ -244,7 +244,7 @@ fn minutes(text: &str) -> Result<i64, String> {
 }
 
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub(crate) struct ListArgs {
     /// Only runs whose objective has these words
     #[arg(long, value_name = "TEXT")]
     pub q: Option<String>,
@@ -260,14 +260,14 @@ pub struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct RunRef {
+pub(crate) struct RunRef {
     /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
 }
 
 /// A run, or one node of a tree run.
 #[derive(Debug, Args)]
-pub struct Target {
+pub(crate) struct Target {
     /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     /// A node of a tree run: its id, or its number as `show` prints it
@@ -276,7 +276,7 @@ pub struct Target {
 }
 
 #[derive(Debug, Args)]
-pub struct LogArgs {
+pub(crate) struct LogArgs {
     /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     /// Print new events until the run ends
@@ -288,7 +288,7 @@ pub struct LogArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct AnswerArgs {
+pub(crate) struct AnswerArgs {
     /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     /// The answer
@@ -301,7 +301,7 @@ pub struct AnswerArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct SayArgs {
+pub(crate) struct SayArgs {
     #[command(flatten)]
     pub target: Target,
     /// The message
@@ -312,7 +312,7 @@ pub struct SayArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct DriveArgs {
+pub(crate) struct DriveArgs {
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
@@ -320,7 +320,7 @@ pub struct DriveArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct RetryArgs {
+pub(crate) struct RetryArgs {
     /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     /// The node whose step is repeated: its id, or its number as `show` prints it
@@ -331,7 +331,7 @@ pub struct RetryArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ExtendArgs {
+pub(crate) struct ExtendArgs {
     /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     #[command(flatten)]
@@ -344,7 +344,7 @@ pub struct ExtendArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ResolveArgs {
+pub(crate) struct ResolveArgs {
     /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     /// The effect, as `show` and `log` name it
@@ -363,7 +363,7 @@ fn decision() -> impl TypedValueParser<Value = Decision> {
 }
 
 #[derive(Debug, Args)]
-pub struct DocArgs {
+pub(crate) struct DocArgs {
     /// The document's id
     #[arg(required_unless_present = "search")]
     pub id: Option<DocumentId>,
@@ -376,7 +376,7 @@ pub struct DocArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// The words to find
     pub query: String,
     /// Only in this project
@@ -388,7 +388,7 @@ pub struct SearchArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ActorCommand {
+pub(crate) enum ActorCommand {
     /// Create a person
     Create {
         /// Lower-case letters, digits and dashes
@@ -402,7 +402,7 @@ pub enum ActorCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct InboxArgs {
+pub(crate) struct InboxArgs {
     /// Include notifications that were read
     #[arg(long)]
     pub all: bool,
@@ -415,7 +415,7 @@ pub struct InboxArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum WebhookCommand {
+pub(crate) enum WebhookCommand {
     /// Send signed notifications to a URL; the secret is printed only once
     Add {
         /// Where to send them
@@ -438,7 +438,7 @@ pub enum WebhookCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Print the anchor of every log, to be kept outside the database
     #[arg(long, conflicts_with = "against")]
     pub anchor: bool,
@@ -451,7 +451,7 @@ pub struct DoctorArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum DatabaseCommand {
+pub(crate) enum DatabaseCommand {
     /// Copy a SQLite database into an empty PostgreSQL database, and check the copy
     Copy {
         /// Source: sqlite://PATH; the configured database by default
@@ -464,7 +464,7 @@ pub enum DatabaseCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct PruneArgs {
+pub(crate) struct PruneArgs {
     /// How long ago a run must have ended: 90d, 12h, 30m
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub older_than: std::time::Duration,
@@ -487,7 +487,7 @@ fn age(text: &str) -> Result<std::time::Duration, String> {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(crate) enum ConfigCommand {
     /// Print every setting with its origin
     Show,
 }

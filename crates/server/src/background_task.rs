@@ -3,19 +3,21 @@
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub struct BackgroundTask {
+pub(crate) struct BackgroundTask {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl BackgroundTask {
-    pub fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(CancellationToken) -> F) -> BackgroundTask {
+    pub(crate) fn start<F: Future<Output = ()> + Send + 'static>(
+        work: impl FnOnce(CancellationToken) -> F,
+    ) -> BackgroundTask {
         let stop = CancellationToken::new();
         BackgroundTask { task: tokio::spawn(work(stop.clone())), stop }
     }
 
     /// Signals the task to stop and waits for it. What is due already may still be sent.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.cancel();
         if let Err(error) = self.task.await {
             tracing::error!(%error, "a background task ended with an error");

@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a provider may take to list its models. After that, examples are shown instead.
-pub const LISTING: Duration = Duration::from_secs(3);
+pub(crate) const LISTING: Duration = Duration::from_secs(3);
 
-pub struct Catalogue {
+pub(crate) struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
     /// The models of a run that names none.
     defaults: ModelNames,
@@ -30,7 +30,7 @@ pub struct Catalogue {
 
 /// The tools that a run is granted.
 #[derive(Default)]
-pub struct ToolGrant {
+pub(crate) struct ToolGrant {
     pub tools: Vec<ToolSpec>,
     pub lists: Vec<ToolList>,
     pub warnings: Vec<String>,
@@ -38,7 +38,7 @@ pub struct ToolGrant {
 
 impl Catalogue {
     /// A provider without its key is not an error here, so that reading works; it becomes one when a model is needed.
-    pub fn new(config: &Config) -> Catalogue {
+    pub(crate) fn new(config: &Config) -> Catalogue {
         let gateway = Gateway::new(
             &config.provider_table(),
             &|name| config.variable(name),
@@ -56,7 +56,7 @@ impl Catalogue {
         self.gateway.as_ref().map_err(String::clone)
     }
 
-    pub fn performer(&self, store: Arc<dyn Library>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
+    pub(crate) fn performer(&self, store: Arc<dyn Library>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
         let outside = self.outside.clone();
         let task_tools = Arc::new(pages::PageTools::new(store.clone()));
@@ -65,7 +65,7 @@ impl Catalogue {
     }
 
     /// The model of each profile, and warnings for people before money is spent.
-    pub async fn models(&self, names: &ModelNames) -> Result<(Models, Vec<String>), String> {
+    pub(crate) async fn models(&self, names: &ModelNames) -> Result<(Models, Vec<String>), String> {
         let pick = |name: &Option<String>, default: &Option<String>| name.clone().or_else(|| default.clone());
         let balanced = self.spec(pick(&names.balanced, &self.defaults.balanced)).await?;
         let fast = self.spec_or(pick(&names.fast, &self.defaults.fast), &balanced).await?;
@@ -99,7 +99,7 @@ impl Catalogue {
     }
 
     /// Why the provider of a model cannot be used now, as far as a free request shows.
-    pub async fn provider_problem(&self, spec: &ModelSpec) -> Option<String> {
+    pub(crate) async fn provider_problem(&self, spec: &ModelSpec) -> Option<String> {
         let gateway = self.gateway().ok()?;
         match tokio::time::timeout(LISTING, gateway.list_models(&spec.provider)).await {
             Err(_) => Some(format!("provider {:?} does not answer", spec.provider)),
@@ -112,7 +112,7 @@ impl Catalogue {
     }
 
     /// The models a person may choose from: the configured ones and those that each provider lists.
-    pub async fn offered(&self) -> Vec<Value> {
+    pub(crate) async fn offered(&self) -> Vec<Value> {
         let Ok(gateway) = &self.gateway else { return Vec::new() };
         let chosen = self.models(&ModelNames::default()).await.map(|(models, _)| models).ok();
         let mut specs: Vec<ModelSpec> = chosen.iter().flat_map(|models| models.all().into_iter().cloned()).collect();
@@ -130,24 +130,24 @@ impl Catalogue {
     }
 
     /// The toolboxes of tools that are not built in.
-    pub fn outside(&self) -> &Toolboxes {
+    pub(crate) fn outside(&self) -> &Toolboxes {
         &self.outside
     }
 
     /// Stops the MCP servers that this process started.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         futures::future::join_all(self.outside.0.iter().map(|toolbox| toolbox.close())).await;
     }
 
     /// Every built-in tool with the schema of its arguments.
-    pub fn described_tools(&self) -> Vec<Value> {
+    pub(crate) fn described_tools(&self) -> Vec<Value> {
         let described = |action: &effects::tools::Action| json!({"name": action.name, "description": action.description, "class": action.class.name(), "read": action.is_read(), "schema": action.schema()});
         Registry::builtin().list().iter().map(described).collect()
     }
 
     /// The named tools, or all, for a run restricted to these projects. The name of an MCP server stands for all of its tools.
     /// A server that cannot be reached is an error only for a run that named tools.
-    pub async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<ToolGrant, String> {
+    pub(crate) async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<ToolGrant, String> {
         let mut granted = ToolGrant { tools: Registry::builtin().catalogue(), ..ToolGrant::default() };
         if !projects.is_empty() && names.is_empty() {
             // A run that is restricted to projects may not create one, so the tool would always be refused.

@@ -4,24 +4,24 @@ use std::fmt;
 
 /// `code` follows the table of exit codes in the README: 1 failed, 2 usage, 7 unreachable.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     pub code: u8,
     pub message: String,
 }
 
 impl Failure {
     /// The command cannot be carried out as typed. Nothing was changed.
-    pub fn usage(message: impl Into<String>) -> Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
         Failure { code: 2, message: message.into() }
     }
 
     /// The command was right and failed.
-    pub fn failed(message: impl Into<String>) -> Failure {
+    pub(crate) fn failed(message: impl Into<String>) -> Failure {
         Failure { code: 1, message: message.into() }
     }
 
     /// No server, or no process that holds the database, answers.
-    pub fn unreachable(message: impl Into<String>) -> Failure {
+    pub(crate) fn unreachable(message: impl Into<String>) -> Failure {
         Failure { code: 7, message: message.into() }
     }
 }

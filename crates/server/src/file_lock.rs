@@ -17,13 +17,13 @@ struct Handle {
 
 /// Locked until dropped.
 #[derive(Debug)]
-pub struct FileLock {
+pub(crate) struct FileLock {
     inode: (u64, u64),
 }
 
 impl FileLock {
     /// `None` when another process, or another lock of this process, has it. A missing file is created.
-    pub fn try_take(path: &Path) -> io::Result<Option<FileLock>> {
+    pub(crate) fn try_take(path: &Path) -> io::Result<Option<FileLock>> {
         let mut handles = handles();
         let inode = match path.metadata() {
             Ok(found) => (found.dev(), found.ino()),

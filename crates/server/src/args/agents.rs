@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use engine::ids::{LessonId, ProjectId};
 
 #[derive(Debug, Subcommand)]
-pub enum AgentsCommand {
+pub(crate) enum AgentsCommand {
     /// Create a subagent; without --action it may only read and keep notes
     Create {
         /// Lower-case letters, digits and dashes
@@ -47,7 +47,7 @@ pub enum AgentsCommand {
 }
 
 #[derive(Debug, Default, Args)]
-pub struct AgentTraits {
+pub(crate) struct AgentTraits {
     /// Its name
     #[arg(long)]
     pub name: Option<String>,
@@ -63,7 +63,7 @@ pub struct AgentTraits {
 }
 
 #[derive(Debug, Args)]
-pub struct AgentRunArgs {
+pub(crate) struct AgentRunArgs {
     pub handle: String,
     /// What to do; `-` reads it from standard input
     pub task: String,
@@ -77,7 +77,7 @@ pub struct AgentRunArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ScratchpadCommand {
+pub(crate) enum ScratchpadCommand {
     Show,
     History,
     Restore,

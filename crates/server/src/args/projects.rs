@@ -5,7 +5,7 @@ use engine::ids::{InvitationId, ProjectId};
 use engine::role::Role;
 
 #[derive(Debug, Subcommand)]
-pub enum ProjectCommand {
+pub(crate) enum ProjectCommand {
     /// Create a project that you own
     Create {
         title: String,
@@ -30,7 +30,7 @@ pub enum ProjectCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum InvitationCommand {
+pub(crate) enum InvitationCommand {
     /// Accept an invitation and become a member
     Accept { invitation: InvitationId },
     /// Decline an invitation

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use engine::ids::KeyId;
 
 #[derive(Debug, Subcommand)]
-pub enum TokenCommand {
+pub(crate) enum TokenCommand {
     /// Create a token; it is printed only once
     Create {
         /// Handle of the person or subagent it belongs to; you by default

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct TrustArgs {
+pub(crate) struct TrustArgs {
     /// Trust without asking; for scripts
     #[arg(long)]
     pub yes: bool,
@@ -14,7 +14,7 @@ pub struct TrustArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum TrustCommand {
+pub(crate) enum TrustCommand {
     /// List your decisions: path, hash, time
     Ls,
     /// Stop trusting a file, or all files of a directory

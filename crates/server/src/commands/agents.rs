@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// How many tasks `show` lists.
 const LAST_TASKS: usize = 10;
 
-pub async fn agents(session: &Session, command: AgentsCommand) -> Result<u8, Failure> {
+pub(crate) async fn agents(session: &Session, command: AgentsCommand) -> Result<u8, Failure> {
     match command {
         AgentsCommand::Create { handle, traits } => {
             let new = NewAgent { handle: Some(handle), ..new_agent(session, traits) };

@@ -33,7 +33,7 @@ fn digest(anchors: &[Anchor]) -> String {
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub async fn print_all(session: &Session) -> Result<u8, Failure> {
+pub(crate) async fn print_all(session: &Session) -> Result<u8, Failure> {
     let anchors = match open(session).await? {
         Some(store) => store.anchors().await.map_err(|error| attach::unusable(&session.config, &error))?,
         None => Vec::new(),
@@ -46,7 +46,7 @@ pub async fn print_all(session: &Session) -> Result<u8, Failure> {
     Ok(0)
 }
 
-pub async fn compare(session: &Session, file: PathBuf) -> Result<u8, Failure> {
+pub(crate) async fn compare(session: &Session, file: PathBuf) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))?;
     let anchors = parse(&text).map_err(|why| {

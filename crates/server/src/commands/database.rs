@@ -11,7 +11,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub async fn database(session: &Session, command: DatabaseCommand) -> Result<u8, Failure> {
+pub(crate) async fn database(session: &Session, command: DatabaseCommand) -> Result<u8, Failure> {
     let DatabaseCommand::Copy { from, to } = command;
     let directory = std::env::current_dir().unwrap_or_default();
     let from = match from {

@@ -22,7 +22,7 @@ const CRASH_AFTER: u64 = 60;
 const WAITING: u8 = 3;
 
 #[derive(Debug, clap::Args)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// How many times faster than a comfortable pace
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     speed: u32,
@@ -31,7 +31,7 @@ pub struct DemoArgs {
     crash: bool,
 }
 
-pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
+pub(crate) fn play(args: &DemoArgs) -> Result<u8, Failure> {
     let demo = DemoDir::create(args.speed)?;
     let mut worker = demo.start(&["run", OBJECTIVE, "--kind", "tree"])?;
     let (mut crash, mut retried) = (args.crash, false);

@@ -12,26 +12,26 @@ use engine::ids::RunId;
 use engine::run::{Lane, Status};
 use serde_json::{Value, json};
 
-pub async fn watch(session: &Session, run: String) -> Result<u8, Failure> {
+pub(crate) async fn watch(session: &Session, run: String) -> Result<u8, Failure> {
     let id = session.find(&run).await?;
     let attached = session.driver(id).await?;
     follow::stay(session, attached, id, 0, FollowOutput::for_watching(session), LastLine::Event).await
 }
 
-pub async fn answer(session: &Session, args: AnswerArgs) -> Result<u8, Failure> {
+pub(crate) async fn answer(session: &Session, args: AnswerArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
     let answers = vec![QuestionAnswer { question_id: args.question, text: args.text }];
     let body = json!(Response { answers, budgets: BudgetPatch::default() });
     command_and_follow(session, id, "respond", body, args.follow).await
 }
 
-pub async fn resume(session: &Session, args: DriveArgs) -> Result<u8, Failure> {
+pub(crate) async fn resume(session: &Session, args: DriveArgs) -> Result<u8, Failure> {
     let (id, path) = find_target(session, &args.target, "resume").await?;
     command_and_follow(session, id, &path, json!({}), args.follow).await
 }
 
 /// A new node repeats the step of the old one; a run that has ended continues for it.
-pub async fn retry(session: &Session, args: RetryArgs) -> Result<u8, Failure> {
+pub(crate) async fn retry(session: &Session, args: RetryArgs) -> Result<u8, Failure> {
     let target = Target { run: args.run, node: Some(args.node) };
     let (id, path) = find_target(session, &target, "retry").await?;
     command_and_follow(session, id, &path, json!({}), args.follow).await
@@ -46,7 +46,7 @@ async fn find_target(session: &Session, target: &Target, command: &str) -> Resul
     }
 }
 
-pub async fn extend(session: &Session, args: ExtendArgs) -> Result<u8, Failure> {
+pub(crate) async fn extend(session: &Session, args: ExtendArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
     let body = json!(Continuation { budgets: args.limits.patch(), message: args.message });
     command_and_follow(session, id, "continue", body, args.follow).await
@@ -75,7 +75,7 @@ async fn command_and_follow(
 }
 
 /// Which process drives a run that this command only recorded something for.
-pub async fn driven_by(attached: &Attached) -> String {
+pub(crate) async fn driven_by(attached: &Attached) -> String {
     let holder = attached.client.get::<HolderView>("/api/holder").await;
     match holder {
         Ok(holder) if holder.drives == Drives::All => format!("process {} drives it", holder.pid),
@@ -83,7 +83,7 @@ pub async fn driven_by(attached: &Attached) -> String {
     }
 }
 
-pub async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure> {
+pub(crate) async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure> {
     let id = session.find(&args.target.run).await?;
     let node_id = match &args.target.node {
         Some(node) => Some(nodes::find(session, id, node).await?),
@@ -112,7 +112,7 @@ pub async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure> {
 }
 
 /// `pause` and `cancel`.
-pub async fn control(session: &Session, target: Target, command: &str) -> Result<u8, Failure> {
+pub(crate) async fn control(session: &Session, target: Target, command: &str) -> Result<u8, Failure> {
     let (id, path) = find_target(session, &target, command).await?;
     let attached = session.writer().await?;
     let posted = attached.client.post::<RunRow>(&format!("/api/runs/{id}/{path}"), &json!({})).await;
@@ -132,7 +132,7 @@ pub async fn control(session: &Session, target: Target, command: &str) -> Result
     Ok(0)
 }
 
-pub async fn resolve(session: &Session, args: ResolveArgs) -> Result<u8, Failure> {
+pub(crate) async fn resolve(session: &Session, args: ResolveArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
     let body = Resolution { decision: args.decision, note: args.note };
     let row: RunRow = session.post(&format!("/api/runs/{id}/effects/{}", super::encoded(&args.effect)), &body).await?;

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 /// What is printed while a run is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FollowOutput {
+pub(crate) enum FollowOutput {
     Nothing,
     /// A picture that is redrawn in place.
     Live,
@@ -35,7 +35,7 @@ pub enum FollowOutput {
 }
 
 impl FollowOutput {
-    pub fn for_command(session: &Session, follow: Follow) -> FollowOutput {
+    pub(crate) fn for_command(session: &Session, follow: Follow) -> FollowOutput {
         match (session.json, follow.watch, follow.wait) {
             (true, ..) => FollowOutput::Nothing,
             (_, true, _) => FollowOutput::for_watching(session),
@@ -45,7 +45,7 @@ impl FollowOutput {
         }
     }
 
-    pub fn for_watching(session: &Session) -> FollowOutput {
+    pub(crate) fn for_watching(session: &Session) -> FollowOutput {
         match (session.json, session.on_terminal()) {
             (true, _) => FollowOutput::Events,
             (false, true) => FollowOutput::Live,
@@ -56,7 +56,7 @@ impl FollowOutput {
 
 /// The last line of `--json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastLine {
+pub(crate) enum LastLine {
     Event,
     Run,
 }
@@ -68,7 +68,7 @@ enum FollowEnd {
 }
 
 /// Follows the run until it settles; the exit code tells how it ended.
-pub async fn stay(
+pub(crate) async fn stay(
     session: &Session,
     attached: Attached,
     run: RunId,
@@ -167,20 +167,20 @@ async fn detach(
     Ok(code)
 }
 
-pub struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    pub fn new() -> Result<Signals, Failure> {
+    pub(crate) fn new() -> Result<Signals, Failure> {
         let listen =
             |kind| signal(kind).map_err(|error| Failure::failed(format!("signals cannot be handled: {error}")));
         Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
     /// Waits for a signal and returns the exit code that shells expect after it.
-    pub async fn next(&mut self) -> u8 {
+    pub(crate) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => 130,
             _ = self.terminate.recv() => 143,

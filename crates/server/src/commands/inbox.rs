@@ -9,7 +9,7 @@ use crate::render::style::line;
 use runtime::notifications::Notice;
 use serde_json::{Value, json};
 
-pub async fn show(session: &Session, args: InboxArgs) -> Result<u8, Failure> {
+pub(crate) async fn show(session: &Session, args: InboxArgs) -> Result<u8, Failure> {
     let attached = match args.read {
         true => Some(session.writer().await?),
         false => session.reader().await?,

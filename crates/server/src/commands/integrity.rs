@@ -12,7 +12,7 @@ use store::{Damage, Depth, Examination};
 /// How many damages are listed; the others are counted.
 const LISTED: usize = 10;
 
-pub async fn checks(session: &Session, quick: bool) -> Vec<Check> {
+pub(crate) async fn checks(session: &Session, quick: bool) -> Vec<Check> {
     let mut checks = Vec::new();
     let opened = match &session.config.database.value {
         Database::Sqlite(path) => {
@@ -74,7 +74,7 @@ fn run_of(damage: &Damage) -> Option<engine::ids::RunId> {
 
 /// The write-ahead log of a SQLite file is part of the database until it is checkpointed. Opening the database would create a new,
 /// empty one, so a missing log is looked for first and the database is not opened then.
-pub fn missing_wal(session: &Session) -> Option<Check> {
+pub(crate) fn missing_wal(session: &Session) -> Option<Check> {
     let Database::Sqlite(database) = &session.config.database.value else { return None };
     let log = log_of(database);
     let needed = DataDir::of(&session.config).last_holder().is_some_and(|holder| holder.log_needed);

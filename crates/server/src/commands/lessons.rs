@@ -8,7 +8,7 @@ use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
 use store::Lesson;
 
-pub async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
+pub(crate) async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
     let path = format!("/api/agents/{}/lessons?limit=200", encoded(handle));
     let Some(page) = session.get::<Page<Lesson>>(&path).await? else { return Ok(()) };
     for lesson in &page.items {
@@ -24,7 +24,12 @@ pub async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-pub async fn decide(session: &Session, handle: &str, lesson: LessonId, action: LessonAction) -> Result<(), Failure> {
+pub(crate) async fn decide(
+    session: &Session,
+    handle: &str,
+    lesson: LessonId,
+    action: LessonAction,
+) -> Result<(), Failure> {
     let path = format!("/api/agents/{}/lessons/{lesson}", encoded(handle));
     let lesson: Lesson = session.post(&path, &LessonDecision { action }).await?;
     let status = lesson.status.name();

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{LogCheck, SqlStore};
 
-pub fn completions(shell: clap_complete::Shell) -> u8 {
+pub(crate) fn completions(shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut script);
     // The reader may have closed the pipe.
@@ -31,7 +31,7 @@ pub fn completions(shell: clap_complete::Shell) -> u8 {
     0
 }
 
-pub fn show_config(session: &Session) -> u8 {
+pub(crate) fn show_config(session: &Session) -> u8 {
     for ConfigLine { key, value, origin } in session.config.lines() {
         let origin = origin.to_string();
         // `line` makes it harmless: the file may be somebody else's.
@@ -65,11 +65,11 @@ async fn open_alone(session: &Session) -> Result<(Arc<SqlStore>, Option<HolderLo
 }
 
 /// The process that holds the database, for an error.
-pub fn holder(dir: &DataDir) -> String {
+pub(crate) fn holder(dir: &DataDir) -> String {
     dir.last_holder().map_or_else(|| "another process".into(), |holder| format!("process {}", holder.pid))
 }
 
-pub async fn rebuild(session: &Session) -> Result<u8, Failure> {
+pub(crate) async fn rebuild(session: &Session) -> Result<u8, Failure> {
     let (store, _hold) = open_alone(session).await?;
     let unusable = |error| attach::unusable(&session.config, &error);
     let runs = store.rebuild().await.map_err(unusable)?;
@@ -91,7 +91,7 @@ fn first_damage(verdicts: &[(RunId, LogCheck)]) -> Option<String> {
     })
 }
 
-pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failure> {
+pub(crate) async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failure> {
     let (store, _hold) = open_alone(session).await?;
     let age = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
     let before = Timestamp(SystemClock.now().0.saturating_sub(age));
@@ -107,13 +107,13 @@ pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failur
 }
 
 /// One line of `pleach doctor`.
-pub struct Check {
+pub(crate) struct Check {
     pub name: String,
     pub ok: bool,
     pub says: String,
 }
 
-pub async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
+pub(crate) async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
     let mut checks = vec![directory(session)];
     match integrity::missing_wal(session) {
         Some(missing) => checks.push(missing),

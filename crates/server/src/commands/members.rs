@@ -10,7 +10,7 @@ use engine::role::Role;
 use serde_json::{Value, json};
 use store::members::{Invitation, Member};
 
-pub async fn list(session: &Session, project: ProjectId) -> Result<u8, Failure> {
+pub(crate) async fn list(session: &Session, project: ProjectId) -> Result<u8, Failure> {
     let members: Option<Vec<Member>> = session.get(&format!("/api/projects/{project}/members")).await?;
     for member in members.into_iter().flatten() {
         let invited = if member.invited { "  invited" } else { "" };
@@ -20,7 +20,12 @@ pub async fn list(session: &Session, project: ProjectId) -> Result<u8, Failure> 
     Ok(0)
 }
 
-pub async fn grant(session: &Session, project: ProjectId, name: &str, role: Option<Role>) -> Result<u8, Failure> {
+pub(crate) async fn grant(
+    session: &Session,
+    project: ProjectId,
+    name: &str,
+    role: Option<Role>,
+) -> Result<u8, Failure> {
     let mut body = json!({"actor": name});
     if let Some(role) = role {
         body["role"] = role.name().into();
@@ -37,7 +42,7 @@ pub async fn grant(session: &Session, project: ProjectId, name: &str, role: Opti
     Ok(0)
 }
 
-pub async fn revoke(session: &Session, project: ProjectId, name: &str) -> Result<u8, Failure> {
+pub(crate) async fn revoke(session: &Session, project: ProjectId, name: &str) -> Result<u8, Failure> {
     let path = format!("/api/projects/{project}/members/{}", encoded(name));
     let member: Member = session.send(Method::DELETE, &path, &Value::Null).await?;
     let handle = &member.actor.handle;
@@ -49,7 +54,7 @@ pub async fn revoke(session: &Session, project: ProjectId, name: &str) -> Result
     Ok(0)
 }
 
-pub async fn invitations(session: &Session, command: Option<InvitationCommand>) -> Result<u8, Failure> {
+pub(crate) async fn invitations(session: &Session, command: Option<InvitationCommand>) -> Result<u8, Failure> {
     let (id, action) = match command {
         None => return open_invitations(session).await,
         Some(InvitationCommand::Accept { invitation }) => (invitation, "accept"),

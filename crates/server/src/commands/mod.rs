@@ -22,7 +22,7 @@ mod tools;
 mod trust;
 mod webhooks;
 
-pub use demo::DemoArgs;
+pub(crate) use demo::DemoArgs;
 
 use crate::api::Page;
 use crate::api_client::{self, ApiClient, ApiError};
@@ -45,7 +45,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 /// What every command needs: configuration, actor and output format.
-pub struct Session {
+pub(crate) struct Session {
     pub config: Config,
     pub actor: String,
     pub json: bool,
@@ -54,7 +54,7 @@ pub struct Session {
     pub asked_model: Option<String>,
 }
 
-pub async fn execute(cli: Cli) -> Result<u8, Failure> {
+pub(crate) async fn execute(cli: Cli) -> Result<u8, Failure> {
     let environment = Environment::of_process();
     match cli.command {
         Command::Completions { shell } => return Ok(maintenance::completions(shell)),
@@ -283,7 +283,7 @@ async fn closing<T>(attached: Attached, result: Result<T, ApiError>) -> Result<T
 }
 
 /// Text as part of a URL.
-pub fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

@@ -14,7 +14,7 @@ use engine::run::Kind;
 const PAGE: usize = 1_000;
 
 /// A node by its id or its number (`n3` or `3`).
-pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, Failure> {
+pub(crate) async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, Failure> {
     if let Ok(id) = text.parse() {
         return Ok(id);
     }
@@ -42,7 +42,7 @@ pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, F
 }
 
 /// Fetches the nodes that changed since the last call, and the plans.
-pub async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -> Result<(), ApiError> {
+pub(crate) async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -> Result<(), ApiError> {
     let since = tree_view.seen_until().map(|at| format!("&since={}", encoded(&at.to_string()))).unwrap_or_default();
     let mut cursor = String::new();
     loop {
@@ -57,7 +57,7 @@ pub async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -
     Ok(())
 }
 
-pub async fn show(session: &Session, client: &ApiClient, run: RunId, node: NodeId) -> Result<(), Failure> {
+pub(crate) async fn show(session: &Session, client: &ApiClient, run: RunId, node: NodeId) -> Result<(), Failure> {
     let text = client.get_text(&format!("/api/runs/{run}/nodes/{node}")).await?;
     if session.json {
         print(&json_line(&text));

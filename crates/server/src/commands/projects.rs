@@ -7,7 +7,7 @@ use crate::render::style::line;
 use engine::workspace::{ActorRecord, Project};
 use serde_json::json;
 
-pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, Failure> {
+pub(crate) async fn project(session: &Session, command: ProjectCommand) -> Result<u8, Failure> {
     let print = |project: &Project| {
         session.print_value(project, &format!("{}  {}", project.id, line(&project.title)));
     };
@@ -25,7 +25,7 @@ pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, F
     Ok(0)
 }
 
-pub async fn actor(session: &Session, command: ActorCommand) -> Result<u8, Failure> {
+pub(crate) async fn actor(session: &Session, command: ActorCommand) -> Result<u8, Failure> {
     let print = |actor: &ActorRecord| {
         session.print_value(actor, &format!("{}  {:<20}  {}", actor.id, actor.handle, line(&actor.name)));
     };

@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 
 const LAST_ENTRIES: usize = 3;
 
-pub async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
+pub(crate) async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
     let mut query = String::new();
     for (name, value) in [("q", &args.q), ("status", &args.status), ("kind", &args.kind)] {
@@ -88,7 +88,7 @@ async fn find(session: &Session, text: &str) -> Result<Option<(Attached, RunId)>
     Ok(Some((reader, found?)))
 }
 
-pub async fn show(session: &Session, args: Target) -> Result<u8, Failure> {
+pub(crate) async fn show(session: &Session, args: Target) -> Result<u8, Failure> {
     let Some((reader, id)) = find(session, &args.run).await? else { return Ok(0) };
     let client = &reader.client;
     if let Some(node) = &args.node {
@@ -146,7 +146,7 @@ async fn each_event(client: &ApiClient, id: RunId, mut after: u64, mut see: impl
     }
 }
 
-pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
+pub(crate) async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
     let Some((reader, id)) = find(session, &args.run).await? else { return Ok(0) };
     let mut event_lines = EventLines::default();
     let mut show =
@@ -180,7 +180,7 @@ fn log_line(json: &str, event_lines: &mut EventLines) -> String {
     format!("{:>6}  {}  {:<30} {}", event["seq"].to_string(), text("timestamp"), text("type"), headline)
 }
 
-pub async fn report(session: &Session, run: String) -> Result<u8, Failure> {
+pub(crate) async fn report(session: &Session, run: String) -> Result<u8, Failure> {
     let Some((reader, id)) = find(session, &run).await? else { return Ok(0) };
     let path = if session.json { "report" } else { "report.md" };
     let text = reader.client.get_text(&format!("/api/runs/{id}/{path}")).await?;
@@ -189,7 +189,7 @@ pub async fn report(session: &Session, run: String) -> Result<u8, Failure> {
     Ok(0)
 }
 
-pub async fn document(session: &Session, args: DocArgs) -> Result<u8, Failure> {
+pub(crate) async fn document(session: &Session, args: DocArgs) -> Result<u8, Failure> {
     match (args.id, args.search) {
         (_, Some(query)) => search(session, query, Some("document"), args.project, 50).await,
         (Some(id), None) => one_document(session, id).await,
@@ -233,7 +233,7 @@ fn markdown(document: &Document, entries: &[Entry]) -> String {
     format!("# {}\n\n{}", line(&document.title), plain(body.trim_end()))
 }
 
-pub async fn search(
+pub(crate) async fn search(
     session: &Session,
     query: String,
     kind: Option<&str>,

@@ -14,12 +14,12 @@ use std::net::SocketAddr;
 use store::keys::Grant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     Up,
     Worker,
 }
 
-pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
+pub(crate) async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
     let config = &session.config;
     if role == Role::Worker && matches!(config.database.value, Database::Sqlite(_)) {
         return Err(Failure::usage(format!(

@@ -13,7 +13,7 @@ use engine::run::LONGEST_OBJECTIVE;
 use runtime::ports::Clock;
 use std::io::Read;
 
-pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
+pub(crate) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
     let objective = objective(&args.objective)?;
     // Chosen here, so that sending the request again after a lost connection does not create a second run.
     let id: RunId = ids::derive(SystemClock.now(), &[&rand::random::<[u8; 16]>()]).into();

@@ -11,7 +11,7 @@ use engine::ids::KeyId;
 use runtime::ports::Clock;
 use std::time::Duration;
 
-pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failure> {
+pub(crate) async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failure> {
     match command {
         TokenCommand::Create { handle: actor, name, scopes, projects: project_ids, expires } => {
             let in_ms = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);

@@ -11,7 +11,7 @@ use crate::render::style::line;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn list(session: &Session) -> Result<u8, Failure> {
+pub(crate) async fn list(session: &Session) -> Result<u8, Failure> {
     let tools: Tools = match session.get("/api/tools").await? {
         Some(tools) => tools,
         None => {
@@ -39,7 +39,7 @@ pub async fn list(session: &Session) -> Result<u8, Failure> {
 }
 
 /// Runs until standard input is closed. The process that holds the database drives the runs; when there is none, this one does.
-pub async fn converse(session: &Session) -> Result<u8, Failure> {
+pub(crate) async fn converse(session: &Session) -> Result<u8, Failure> {
     let attached = match &session.config.server {
         Some(server) => attach::to_server(&session.config, server, Duration::ZERO).await?,
         None => attach::to_work(&session.config, &session.actor, WorkerScope::Everything).await?,

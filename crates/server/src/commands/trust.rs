@@ -15,7 +15,7 @@ use serde_json::json;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-pub fn trust(environment: &Environment, args: TrustArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn trust(environment: &Environment, args: TrustArgs, json: bool) -> Result<u8, Failure> {
     let records = TrustRecords::read(environment)?;
     match args.command {
         Some(TrustCommand::Ls) => Ok(list(&records, json)),
@@ -98,7 +98,7 @@ fn decide(environment: &Environment, mut records: TrustRecords, yes: bool, json:
 }
 
 /// Asks before a command that would use the files: only on a terminal, and not again about a declined file.
-pub fn offer(environment: &Environment) -> Result<(), Failure> {
+pub(crate) fn offer(environment: &Environment) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use runtime::notifications::{Delivery, DeliveryState};
 use serde_json::json;
 use uuid::Uuid;
 
-pub async fn webhooks(session: &Session, command: WebhookCommand) -> Result<u8, Failure> {
+pub(crate) async fn webhooks(session: &Session, command: WebhookCommand) -> Result<u8, Failure> {
     match command {
         WebhookCommand::Add { url, kinds, template } => add(session, NewWebhook { url, kinds, template }).await,
         WebhookCommand::Ls => list(session).await,

@@ -21,7 +21,7 @@ const LISTS: [&str; 1] = ["fetch_hosts"];
 const MAX_FILE_BYTES: u64 = 1_000_000;
 
 #[derive(Clone, Debug, Default)]
-pub struct ConfigFile {
+pub(crate) struct ConfigFile {
     pub settings: BTreeMap<&'static str, Setting<String>>,
     pub providers: Sections,
     /// As written; the MCP client interprets them.
@@ -29,10 +29,10 @@ pub struct ConfigFile {
 }
 
 /// MCP servers by name.
-pub type Servers = BTreeMap<String, Setting<serde_json::Value>>;
+pub(crate) type Servers = BTreeMap<String, Setting<serde_json::Value>>;
 
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub(crate) enum FileError {
     #[error("{path} could not be read: {error}")]
     Unreadable { path: String, error: std::io::Error },
     #[error("{path} is not valid TOML: {error}")]
@@ -46,12 +46,12 @@ pub enum FileError {
 }
 
 /// A missing file counts as empty.
-pub fn read(path: &Path) -> Result<ConfigFile, FileError> {
+pub(crate) fn read(path: &Path) -> Result<ConfigFile, FileError> {
     text(path)?.map_or_else(|| Ok(ConfigFile::default()), |text| parse(path, &text))
 }
 
 /// The content, or `None` when the file is missing. Refuses pipes and devices, which could block.
-pub fn text(path: &Path) -> Result<Option<String>, FileError> {
+pub(crate) fn text(path: &Path) -> Result<Option<String>, FileError> {
     let failed = |error| FileError::Unreadable { path: path.display().to_string(), error };
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -67,7 +67,7 @@ pub fn text(path: &Path) -> Result<Option<String>, FileError> {
 }
 
 /// `mcpServers` of a `.mcp.json`. Other keys belong to other programs and are ignored.
-pub fn parse_servers(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
+pub(crate) fn parse_servers(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
     let unusable = |error: serde_json::Error| FileError::Json { path: path.display().to_string(), error };
     let file: serde_json::Value = serde_json::from_str(text).map_err(unusable)?;
     let servers = file["mcpServers"].as_object().cloned().unwrap_or_default();
@@ -78,7 +78,7 @@ pub fn parse_servers(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
 
 impl ConfigFile {
     /// The same values with another origin.
-    pub fn from(self, origin: &Origin) -> ConfigFile {
+    pub(crate) fn from(self, origin: &Origin) -> ConfigFile {
         fn with_origin<K: Ord, T>(all: BTreeMap<K, Setting<T>>, origin: &Origin) -> BTreeMap<K, Setting<T>> {
             all.into_iter().map(|(key, setting)| (key, Setting { origin: origin.clone(), ..setting })).collect()
         }
@@ -90,7 +90,7 @@ impl ConfigFile {
     }
 
     /// Adds the keys that are missing.
-    pub fn fill(&mut self, other: ConfigFile) {
+    pub(crate) fn fill(&mut self, other: ConfigFile) {
         fn fill<K: Ord, T>(all: &mut BTreeMap<K, T>, more: BTreeMap<K, T>) {
             for (key, value) in more {
                 all.entry(key).or_insert(value);
@@ -102,14 +102,14 @@ impl ConfigFile {
     }
 
     /// The names of all settings and sections.
-    pub fn keys(&self) -> Vec<String> {
+    pub(crate) fn keys(&self) -> Vec<String> {
         let settings = self.settings.keys().map(|key| (*key).to_owned());
         let providers = self.providers.keys().map(|name| format!("providers.{name}"));
         settings.chain(providers).chain(self.mcp.keys().map(|name| format!("mcp.{name}"))).collect()
     }
 }
 
-pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
     let table: Table = text.parse().map_err(|error| FileError::Syntax { path: path.display().to_string(), error })?;
     let mut file = ConfigFile::default();
     let reader = Reader { path };

@@ -10,7 +10,7 @@ const HARMLESS: [&str; 4] = ["workers", "lease_ms", "rehearsal_ms", "project_ite
 
 /// A file as it was read. It is read only once, so that what is trusted is what is used.
 #[derive(Clone, Debug)]
-pub struct LocalFile {
+pub(crate) struct LocalFile {
     pub path: PathBuf,
     /// SHA-256 of its bytes.
     pub hash: String,
@@ -20,7 +20,7 @@ pub struct LocalFile {
 }
 
 /// The files of a directory, in order of precedence.
-pub fn files(directory: &Path) -> Result<Vec<LocalFile>, FileError> {
+pub(crate) fn files(directory: &Path) -> Result<Vec<LocalFile>, FileError> {
     // The canonical directory, but not the target of a linked file: a link to a file that was trusted elsewhere would start other
     // programs, because paths are relative to this directory.
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
@@ -46,7 +46,7 @@ impl LocalFile {
         LocalFile { path, hash, harmless, risky }
     }
 
-    pub fn needs_trust(&self) -> bool {
+    pub(crate) fn needs_trust(&self) -> bool {
         !self.risky.keys().is_empty()
     }
 }

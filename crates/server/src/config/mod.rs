@@ -3,17 +3,17 @@
 //! harmless keys apply.
 
 mod file;
-pub mod local;
-pub mod models;
-pub mod origins;
+pub(crate) mod local;
+pub(crate) mod models;
+pub(crate) mod origins;
 mod providers;
 mod show;
-pub mod trust;
-pub mod trust_preview;
+pub(crate) mod trust;
+pub(crate) mod trust_preview;
 
-pub use models::ModelChoice;
-pub use providers::VENDORS;
-pub use show::ConfigLine;
+pub(crate) use models::ModelChoice;
+pub(crate) use providers::VENDORS;
+pub(crate) use show::ConfigLine;
 
 use crate::api::origin::PublicUrl;
 use crate::args::Global;
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use trust::{Distrust, TrustRecords};
 
 /// The scalar settings by their name in a file. The variable is `PLEACH_` and the name in capitals, except for the two databases.
-pub const KEYS: [&str; 22] = [
+pub(crate) const KEYS: [&str; 22] = [
     "data_dir",
     "database",
     "database_direct",
@@ -62,30 +62,30 @@ fn variable(key: &str) -> String {
 
 /// Variables and working directory of the process; tests pass their own.
 #[derive(Clone, Debug, Default)]
-pub struct Environment {
+pub(crate) struct Environment {
     pub variables: BTreeMap<String, String>,
     pub directory: PathBuf,
 }
 
 impl Environment {
-    pub fn of_process() -> Environment {
+    pub(crate) fn of_process() -> Environment {
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Environment { variables: variables.collect(), directory: std::env::current_dir().unwrap_or_default() }
     }
 
     /// The value, unless it is empty.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// The directory of the person's own settings, which need no trust.
-    pub fn config_dir(&self) -> PathBuf {
+    pub(crate) fn config_dir(&self) -> PathBuf {
         self.xdg("XDG_CONFIG_HOME", ".config").join("pleach")
     }
 
     /// The directory of the trust records.
-    pub fn state_dir(&self) -> PathBuf {
+    pub(crate) fn state_dir(&self) -> PathBuf {
         self.xdg("XDG_STATE_HOME", ".local/state").join("pleach")
     }
 
@@ -99,14 +99,14 @@ impl Environment {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Database {
+pub(crate) enum Database {
     Sqlite(PathBuf),
     /// The URL with its password. `Display` hides the password.
     Postgres(String),
 }
 
 #[derive(Clone, Debug)]
-pub struct Config {
+pub(crate) struct Config {
     pub data_dir: Setting<PathBuf>,
     pub database: Setting<Database>,
     pub database_direct: Option<Setting<String>>,
@@ -147,7 +147,7 @@ pub struct Config {
 
 /// An untrusted file of the working directory and the values that do not apply.
 #[derive(Clone, Debug)]
-pub struct Ignored {
+pub(crate) struct Ignored {
     pub path: PathBuf,
     pub why: Distrust,
     pub file: file::ConfigFile,
@@ -155,7 +155,7 @@ pub struct Ignored {
 
 impl Ignored {
     /// The note that each command prints once.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let why = match &self.why {
             Distrust::New | Distrust::Declined => "is not trusted".into(),
             Distrust::Changed => "has changed since you trusted it".into(),
@@ -171,17 +171,17 @@ impl Ignored {
 
 impl Config {
     /// The providers for the model gateway.
-    pub fn provider_table(&self) -> effects::model::Providers {
+    pub(crate) fn provider_table(&self) -> effects::model::Providers {
         let own = self.providers.iter().map(|(name, section)| (name.clone(), section.value.clone()));
         effects::model::Providers(own.collect())
     }
 
-    pub fn variable(&self, name: &str) -> Option<String> {
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
         self.environment.get(name).map(str::to_owned)
     }
 
     /// A variable for a value of this origin. A trusted file reads only the variables that the person was shown.
-    pub fn variable_for(&self, origin: &Origin, name: &str) -> Option<String> {
+    pub(crate) fn variable_for(&self, origin: &Origin, name: &str) -> Option<String> {
         let shown = match origin {
             Origin::File(path) => self.consents.get(path).is_none_or(|shown| shown.contains(name)),
             _ => true,
@@ -190,7 +190,7 @@ impl Config {
     }
 
     /// The files and directories of Pleach itself, which runs may neither read nor write.
-    pub fn own_places(&self) -> Vec<PathBuf> {
+    pub(crate) fn own_places(&self) -> Vec<PathBuf> {
         let mut places = vec![self.data_dir.value.clone(), self.environment.config_dir(), self.environment.state_dir()];
         if let Database::Sqlite(file) = &self.database.value {
             let beside = |end: &str| PathBuf::from(format!("{}{end}", file.display()));
@@ -201,7 +201,7 @@ impl Config {
     }
 
     /// The variables that PostgreSQL clients read.
-    pub fn database_variables(&self) -> BTreeMap<String, String> {
+    pub(crate) fn database_variables(&self) -> BTreeMap<String, String> {
         let known = |name: &str| {
             name.starts_with("PG") || ["HOME", "USER", "LOGNAME", "PLEACH_DATABASE_PASSWORD_FILE"].contains(&name)
         };
@@ -210,12 +210,12 @@ impl Config {
     }
 
     /// The token for a remote server. A secret: read only from the environment, never shown.
-    pub fn token(&self) -> Option<String> {
+    pub(crate) fn token(&self) -> Option<String> {
         self.variable("PLEACH_TOKEN")
     }
 
     /// The trace collector, with the usual OpenTelemetry variables for headers and service name.
-    pub fn collector(&self) -> Option<outbound::traces::Collector> {
+    pub(crate) fn collector(&self) -> Option<outbound::traces::Collector> {
         Some(outbound::traces::Collector {
             endpoint: self.otlp_endpoint.as_ref()?.value.clone(),
             headers: self.variable("OTEL_EXPORTER_OTLP_HEADERS"),
@@ -223,7 +223,7 @@ impl Config {
         })
     }
 
-    pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
+    pub(crate) fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
         let usage = |error: &dyn std::fmt::Display| {
             Failure::usage(format!("{error}\nNothing was started. Correct or remove it, then run the command again."))
         };
@@ -364,7 +364,7 @@ fn is_postgres(text: &str) -> bool {
 }
 
 /// `sqlite:///absolute`, `sqlite://relative`, or a plain path that ends in `.db`.
-pub fn parse_database(text: &str, directory: &Path) -> Option<Database> {
+pub(crate) fn parse_database(text: &str, directory: &Path) -> Option<Database> {
     if is_postgres(text) {
         return Some(Database::Postgres(text.to_owned()));
     }

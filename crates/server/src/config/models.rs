@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The configured names. A missing profile falls back to `all`, then to `balanced`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelChoice {
+pub(crate) struct ModelChoice {
     pub all: Option<Setting<String>>,
     pub fast: Option<Setting<String>>,
     pub balanced: Option<Setting<String>>,
@@ -15,7 +15,7 @@ pub struct ModelChoice {
 /// The names without origins, as they are sent with a new run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ModelNames {
+pub(crate) struct ModelNames {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct ModelNames {
 }
 
 impl ModelChoice {
-    pub fn from_layers(layers: &Layers) -> Result<ModelChoice, BadValue> {
+    pub(crate) fn from_layers(layers: &Layers) -> Result<ModelChoice, BadValue> {
         let find = |key| layers.parse(key, "provider/model, e.g. openai/gpt-5-mini or rehearsal/default", well_formed);
         Ok(ModelChoice {
             all: find("model")?,
@@ -36,7 +36,7 @@ impl ModelChoice {
     }
 
     /// A name for all roles beats a name for one profile from a lower layer: layers decide first.
-    pub fn names(&self) -> ModelNames {
+    pub(crate) fn names(&self) -> ModelNames {
         let own = |profile: &Option<Setting<String>>| match (profile, &self.all) {
             (Some(own), Some(all)) if all.origin.layer() < own.origin.layer() => None,
             (own, _) => own.as_ref().map(|chosen| chosen.value.clone()),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Highest precedence first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     Flag(&'static str),
     Variable(String),
     File(PathBuf),
@@ -17,7 +17,7 @@ pub enum Origin {
 
 impl Origin {
     /// The lowest layer wins: flag, environment, file, default.
-    pub fn layer(&self) -> u8 {
+    pub(crate) fn layer(&self) -> u8 {
         match self {
             Origin::Flag(_) => 0,
             Origin::Variable(_) => 1,
@@ -40,43 +40,43 @@ impl fmt::Display for Origin {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting<T> {
+pub(crate) struct Setting<T> {
     pub value: T,
     pub origin: Origin,
 }
 
 impl<T> Setting<T> {
-    pub fn default(value: T) -> Setting<T> {
+    pub(crate) fn default(value: T) -> Setting<T> {
         Setting { value, origin: Origin::Default }
     }
 
-    pub fn to_text(&self) -> Setting<String>
+    pub(crate) fn to_text(&self) -> Setting<String>
     where
         T: fmt::Display,
     {
         Setting { value: self.value.to_string(), origin: self.origin.clone() }
     }
 
-    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Setting<U> {
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Setting<U> {
         Setting { value: f(self.value), origin: self.origin }
     }
 }
 
 /// The texts of each key, in order of precedence.
 #[derive(Debug, Default)]
-pub struct Layers(Vec<BTreeMap<&'static str, Setting<String>>>);
+pub(crate) struct Layers(Vec<BTreeMap<&'static str, Setting<String>>>);
 
 impl Layers {
-    pub fn push(&mut self, layer: BTreeMap<&'static str, Setting<String>>) {
+    pub(crate) fn push(&mut self, layer: BTreeMap<&'static str, Setting<String>>) {
         self.0.push(layer);
     }
 
-    pub fn find(&self, key: &str) -> Option<Setting<String>> {
+    pub(crate) fn find(&self, key: &str) -> Option<Setting<String>> {
         self.0.iter().find_map(|layer| layer.get(key)).cloned()
     }
 
     /// Parses the winning text of a key; `valid` describes valid values for the error.
-    pub fn parse<T>(
+    pub(crate) fn parse<T>(
         &self,
         key: &'static str,
         valid: &str,
@@ -93,7 +93,7 @@ impl Layers {
 /// An invalid value: which one, its origin, and what is valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {key} = {value:?} is not valid; it must be {valid}")]
-pub struct BadValue {
+pub(crate) struct BadValue {
     pub key: String,
     pub value: String,
     pub origin: Origin,

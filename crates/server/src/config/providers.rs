@@ -8,14 +8,14 @@ use effects::model::ProviderConfig;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-pub type Sections = BTreeMap<String, Setting<ProviderConfig>>;
+pub(crate) type Sections = BTreeMap<String, Setting<ProviderConfig>>;
 
 /// Name, key variable, address variable.
-pub const VENDORS: [(&str, &str, &str); 2] =
+pub(crate) const VENDORS: [(&str, &str, &str); 2] =
     [("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")];
 
 /// Providers with their addresses and whether their key is set; never the key itself.
-pub fn lines(sections: &Sections, environment: &Environment) -> Vec<ConfigLine> {
+pub(crate) fn lines(sections: &Sections, environment: &Environment) -> Vec<ConfigLine> {
     let mut lines: Vec<ConfigLine> =
         sections.iter().flat_map(|(name, section)| declared(name, section, environment)).collect();
     for (name, key, url) in VENDORS {
@@ -32,7 +32,7 @@ pub fn lines(sections: &Sections, environment: &Environment) -> Vec<ConfigLine> 
     lines
 }
 
-pub fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<ConfigLine> {
+pub(crate) fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<ConfigLine> {
     let Setting { value, origin } = section;
     let at = |key: &str, value: String| ConfigLine {
         key: format!("providers.{name}.{key}"),

@@ -5,7 +5,7 @@ use super::{Config, Database, Ignored, providers};
 use serde_json::Value;
 
 /// One setting with its value and origin.
-pub struct ConfigLine {
+pub(crate) struct ConfigLine {
     pub key: String,
     /// `None` when it is not set.
     pub value: Option<String>,
@@ -13,7 +13,7 @@ pub struct ConfigLine {
 }
 
 impl Config {
-    pub fn lines(&self) -> Vec<ConfigLine> {
+    pub(crate) fn lines(&self) -> Vec<ConfigLine> {
         let mut lines = vec![
             line("data_dir", self.data_dir.clone().map(|path| path.display().to_string())),
             line("database", self.database.to_text()),
@@ -83,7 +83,7 @@ fn optional(key: &str, setting: Option<Setting<String>>) -> ConfigLine {
 }
 
 /// `scheme://user:secret@host/…` without the secret.
-pub fn without_secret(url: &str) -> String {
+pub(crate) fn without_secret(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     match rest[..end].rsplit_once('@') {
@@ -96,7 +96,7 @@ pub fn without_secret(url: &str) -> String {
 }
 
 /// The same for PostgreSQL, whose password may have any character and may be a parameter too.
-pub fn without_password(url: &str) -> String {
+pub(crate) fn without_password(url: &str) -> String {
     let shown = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?))) {
         Some((scheme, (who, rest))) => match who.split_once(':') {
             Some((name, _)) => format!("{scheme}://{name}:***@{rest}"),

@@ -18,14 +18,14 @@ const MOST_PER_PATH: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub(crate) enum Decision {
     Trusted,
     /// The person is not asked again.
     Declined,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TrustRecord {
+pub(crate) struct TrustRecord {
     pub path: PathBuf,
     pub hash: String,
     pub at: Timestamp,
@@ -36,7 +36,7 @@ pub struct TrustRecord {
 
 /// Why a file is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Distrust {
+pub(crate) enum Distrust {
     New,
     Declined,
     /// Another content of the file was trusted.
@@ -46,13 +46,13 @@ pub enum Distrust {
 }
 
 #[derive(Debug)]
-pub struct TrustRecords {
+pub(crate) struct TrustRecords {
     path: PathBuf,
     pub all: Vec<TrustRecord>,
 }
 
 impl TrustRecords {
-    pub fn read(environment: &Environment) -> Result<TrustRecords, Failure> {
+    pub(crate) fn read(environment: &Environment) -> Result<TrustRecords, Failure> {
         let path = environment.state_dir().join("trust.json");
         let unusable = |error: &dyn std::fmt::Display| {
             Failure::usage(format!(
@@ -69,7 +69,7 @@ impl TrustRecords {
     }
 
     /// The variables that the file may read, if its present content is trusted.
-    pub fn judge(&self, file: &LocalFile) -> Result<BTreeSet<String>, Distrust> {
+    pub(crate) fn judge(&self, file: &LocalFile) -> Result<BTreeSet<String>, Distrust> {
         let known = || self.all.iter().filter(|record| record.path == file.path);
         let trusted = |record: &&TrustRecord| record.decision == Decision::Trusted;
         match known().find(|record| record.hash == file.hash) {
@@ -83,7 +83,7 @@ impl TrustRecords {
         }
     }
 
-    pub fn decide(&mut self, file: &LocalFile, decision: Decision, at: Timestamp) {
+    pub(crate) fn decide(&mut self, file: &LocalFile, decision: Decision, at: Timestamp) {
         let (path, hash) = (file.path.clone(), file.hash.clone());
         self.all.retain(|record| (&record.path, &record.hash) != (&path, &hash));
         let mut older: Vec<usize> =
@@ -96,14 +96,14 @@ impl TrustRecords {
     }
 
     /// Removes the records of a file, or of every file of a directory, and returns how many.
-    pub fn revoke(&mut self, path: &Path) -> usize {
+    pub(crate) fn revoke(&mut self, path: &Path) -> usize {
         let before = self.all.len();
         self.all.retain(|record| record.path != path && record.path.parent() != Some(path));
         before - self.all.len()
     }
 
     /// Atomically; only the owner may read and write the file.
-    pub fn save(&self) -> Result<(), Failure> {
+    pub(crate) fn save(&self) -> Result<(), Failure> {
         self.write().map_err(|error| Failure::failed(format!("{} cannot be written: {error}", self.path.display())))
     }
 

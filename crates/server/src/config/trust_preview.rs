@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
-pub struct TrustPreview {
+pub(crate) struct TrustPreview {
     pub acts: Vec<KeyMeaning>,
     /// Environment variables that it reads and passes on.
     pub variables: BTreeSet<String>,
@@ -15,13 +15,13 @@ pub struct TrustPreview {
 
 /// What one key would do.
 #[derive(Debug)]
-pub struct KeyMeaning {
+pub(crate) struct KeyMeaning {
     pub key: String,
     pub does: Vec<String>,
 }
 
 impl TrustPreview {
-    pub fn of(file: &LocalFile) -> TrustPreview {
+    pub(crate) fn of(file: &LocalFile) -> TrustPreview {
         let mut trust_preview = TrustPreview::default();
         for (name, server) in &file.risky.mcp {
             trust_preview.server(name, &server.value);

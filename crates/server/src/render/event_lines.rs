@@ -33,7 +33,7 @@ struct Case {
 
 /// Writes the lines of one run and keeps the names of its nodes.
 #[derive(Debug, Default)]
-pub struct EventLines {
+pub(crate) struct EventLines {
     /// By id: number and title.
     nodes: HashMap<String, (usize, String)>,
     begun: bool,
@@ -43,13 +43,13 @@ pub struct EventLines {
 
 impl EventLines {
     /// Names nodes that were created before the first event passed to `line`.
-    pub fn learn(&mut self, nodes: impl Iterator<Item = (String, usize, String)>) {
+    pub(crate) fn learn(&mut self, nodes: impl Iterator<Item = (String, usize, String)>) {
         self.begun = true;
         self.nodes.extend(nodes.map(|(id, number, title)| (id, (number, line(&title)))));
     }
 
     /// The event in one line; `None` when it is quiet or unknown.
-    pub fn line(&mut self, event: &Value) -> Option<String> {
+    pub(crate) fn line(&mut self, event: &Value) -> Option<String> {
         let (sentence, quiet) = self.sentence(event)?;
         (!quiet).then_some(sentence)
     }

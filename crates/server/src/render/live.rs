@@ -12,14 +12,14 @@ use std::process::{Command, Stdio};
 
 /// The size of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub(crate) struct Size {
     pub rows: usize,
     pub columns: usize,
 }
 
 impl Size {
     /// From `LINES` and `COLUMNS`, else from the terminal, else 24 by 80.
-    pub fn of_terminal() -> Size {
+    pub(crate) fn of_terminal() -> Size {
         let variable = |name: &str| std::env::var(name).ok()?.parse().ok();
         if let (Some(rows), Some(columns)) = (variable("LINES"), variable("COLUMNS")) {
             return Size { rows, columns };
@@ -40,7 +40,13 @@ impl Size {
 }
 
 /// The lines of one picture: at most as many as fit.
-pub fn frame(run: &RunRow, live_state: &LiveState, tree_view: &mut TreeView, size: Size, style: Style) -> Vec<String> {
+pub(crate) fn frame(
+    run: &RunRow,
+    live_state: &LiveState,
+    tree_view: &mut TreeView,
+    size: Size,
+    style: Style,
+) -> Vec<String> {
     let room = size.columns.saturating_sub(1);
     let mut lines = head(run, room, style);
     let questions = questions(run, room, style);
@@ -134,12 +140,12 @@ fn windowed(mut lines: Vec<String>, limit: usize) -> Vec<String> {
 
 /// Draws each picture over the one before.
 #[derive(Debug, Default)]
-pub struct Screen {
+pub(crate) struct Screen {
     drawn: usize,
 }
 
 impl Screen {
-    pub fn draw(&mut self, lines: &[String]) {
+    pub(crate) fn draw(&mut self, lines: &[String]) {
         let mut out = self.home();
         for line in lines {
             out.push_str(line);
@@ -151,7 +157,7 @@ impl Screen {
     }
 
     /// Removes the picture.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.drawn > 0 {
             write(&format!("{}\x1b[J", self.home()));
             self.drawn = 0;

@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 const MAX_RECENT: usize = 8;
 
 #[derive(Debug, Default)]
-pub struct LiveState {
+pub(crate) struct LiveState {
     pub event_lines: EventLines,
     pub branches: Vec<ActiveBranch>,
     pub recent: VecDeque<String>,
 }
 
 #[derive(Debug)]
-pub struct ActiveBranch {
+pub(crate) struct ActiveBranch {
     pub id: String,
     pub title: String,
     pub round: u64,
@@ -26,7 +26,7 @@ pub struct ActiveBranch {
 
 impl LiveState {
     /// True when the picture changes.
-    pub fn see(&mut self, event: &Value) -> bool {
+    pub(crate) fn see(&mut self, event: &Value) -> bool {
         let payload = &event["payload"];
         let kind = event["type"].as_str().unwrap_or_default();
         match kind {

@@ -8,7 +8,7 @@ use crate::api::NodeView;
 use engine::batch::ArtifactRow;
 use serde_json::Value;
 
-pub fn lines(view: &NodeView, style: Style) -> Vec<String> {
+pub(crate) fn lines(view: &NodeView, style: Style) -> Vec<String> {
     let mut lines = head(view, style);
     let criteria = view.node.success_criteria.iter().map(|criterion| format!("  · {}", line(criterion)));
     section(&mut lines, "Criteria", criteria, style);

@@ -15,7 +15,7 @@ const WIDE_TREE: usize = 110;
 const MOST_NODES: usize = 200;
 
 /// Everything `show` needs, fetched by the command.
-pub struct Parts {
+pub(crate) struct Parts {
     pub run: RunRow,
     /// Empty unless it is a tree run.
     pub tree_view: TreeView,
@@ -29,7 +29,7 @@ pub struct Parts {
 
 /// What only the log has: which references verified a criterion, and which effects are unknown.
 #[derive(Debug, Default)]
-pub struct EventFacts {
+pub(crate) struct EventFacts {
     /// The criterion, if one was named, and the references that verified it.
     evidence: Vec<(Option<String>, String)>,
     /// Effects whose outcome is unknown.
@@ -37,7 +37,7 @@ pub struct EventFacts {
 }
 
 impl EventFacts {
-    pub fn see(&mut self, event: &Value) {
+    pub(crate) fn see(&mut self, event: &Value) {
         let payload = &event["payload"];
         let effect = payload["effect"].as_str().unwrap_or_default();
         match event["type"].as_str() {
@@ -57,7 +57,7 @@ fn verified(item: &Value) -> (Option<String>, String) {
     (item["criterion"].as_str().map(str::to_owned), text)
 }
 
-pub fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
+pub(crate) fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
     let nodes = parts.tree_view.lines(MOST_NODES, WIDE_TREE, style);
     let run = &parts.run;
     let mut lines = head(run, style);

@@ -6,12 +6,12 @@ use std::io::IsTerminal;
 
 /// Whether colours may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
+pub(crate) struct Style {
     pub color: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Color {
+pub(crate) enum Color {
     Bold,
     Dim,
     Green,
@@ -21,12 +21,12 @@ pub enum Color {
 }
 
 impl Style {
-    pub fn of_stdout() -> Style {
+    pub(crate) fn of_stdout() -> Style {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Style { color: std::io::stdout().is_terminal() && !no_color }
     }
 
-    pub fn paint(self, color: Color, text: &str) -> String {
+    pub(crate) fn paint(self, color: Color, text: &str) -> String {
         let code = match color {
             Color::Bold => "1",
             Color::Dim => "2",
@@ -45,7 +45,7 @@ fn is_harmless(c: char) -> bool {
 }
 
 /// Harmless text of several lines; line feeds and tabs stay.
-pub fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -58,12 +58,12 @@ pub fn plain(text: &str) -> String {
 }
 
 /// Harmless text as one line: line breaks become spaces.
-pub fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Harmless JSON: control characters that JSON allows unescaped are escaped too.
-pub fn json_line(json: &str) -> String {
+pub(crate) fn json_line(json: &str) -> String {
     if json.chars().all(is_harmless) {
         return json.to_owned();
     }
@@ -97,12 +97,12 @@ fn columns(c: char) -> usize {
     }
 }
 
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
 /// At most `limit` columns, with an ellipsis when cut. Not for coloured text: escape codes would count.
-pub fn fit(text: &str, limit: usize) -> String {
+pub(crate) fn fit(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
     }
@@ -120,7 +120,7 @@ pub fn fit(text: &str, limit: usize) -> String {
 }
 
 /// A bar of ten cells.
-pub fn bar(used: f64, limit: f64) -> String {
+pub(crate) fn bar(used: f64, limit: f64) -> String {
     const CELLS: usize = 10;
     let share = if limit > 0.0 { (used / limit).clamp(0.0, 1.0) } else { 1.0 };
     let full = (share * CELLS as f64).round() as usize;
@@ -128,7 +128,7 @@ pub fn bar(used: f64, limit: f64) -> String {
 }
 
 /// `4m 05s`, `2h 03m`, `0.4s`.
-pub fn duration(ms: i64) -> String {
+pub(crate) fn duration(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     match seconds {
         0..=9 => format!("{:.1}s", ms.max(0) as f64 / 1000.0),
@@ -139,7 +139,7 @@ pub fn duration(ms: i64) -> String {
 }
 
 /// `1,234,567`.
-pub fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -7,13 +7,13 @@ use engine::run::{Status, StopReason};
 use engine::workspace::Document;
 
 /// The beginning of a line with a command to type.
-pub const NEXT: &str = "next    ";
+pub(crate) const NEXT: &str = "next    ";
 
 /// `pleach show` lists the others.
 const MOST_DOCUMENTS: usize = 5;
 
 /// The exit code of a command that followed a run.
-pub fn exit_code(run: &RunRow) -> u8 {
+pub(crate) fn exit_code(run: &RunRow) -> u8 {
     match (run.stop_reason, run.status) {
         (Some(reason), _) => reason.exit_code(),
         (None, Status::Paused | Status::WaitingOnUser) => StopReason::UserInput.exit_code(),
@@ -23,7 +23,7 @@ pub fn exit_code(run: &RunRow) -> u8 {
     }
 }
 
-pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> {
+pub(crate) fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> {
     let mut lines = vec![headline(run, style)];
     if let Some(title) = run.report["title"].as_str() {
         lines.push(format!("report  {}", line(title)));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 /// Items without a parent come last, so that none is hidden.
-pub fn lines(workspace: &Workspace) -> Vec<String> {
+pub(crate) fn lines(workspace: &Workspace) -> Vec<String> {
     let mut nodes: BTreeMap<Uuid, String> = BTreeMap::new();
     for document in &workspace.documents {
         nodes.insert(document.id.0, format!("{}  {}  {}", line(&document.title), document.type_key, document.id));

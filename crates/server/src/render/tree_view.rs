@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 24;
 const MIN_TEXT: usize = 30;
 
 #[derive(Debug, Default)]
-pub struct TreeView {
+pub(crate) struct TreeView {
     nodes: BTreeMap<u32, NodeRow>,
     /// The newest plan of each node.
     plans: HashMap<NodeId, PlanRow>,
@@ -38,11 +38,11 @@ enum Folding {
 }
 
 impl TreeView {
-    pub fn update(&mut self, rows: Vec<NodeRow>) {
+    pub(crate) fn update(&mut self, rows: Vec<NodeRow>) {
         self.nodes.extend(rows.into_iter().map(|row| (row.ordinal, row)));
     }
 
-    pub fn plan(&mut self, plans: Vec<PlanRow>) {
+    pub(crate) fn plan(&mut self, plans: Vec<PlanRow>) {
         for plan in plans {
             let newer = self.plans.get(&plan.node_id).is_none_or(|known| known.version <= plan.version);
             if newer {
@@ -52,17 +52,17 @@ impl TreeView {
     }
 
     /// Id, number and title of each node.
-    pub fn names(&self) -> impl Iterator<Item = (String, usize, String)> + '_ {
+    pub(crate) fn names(&self) -> impl Iterator<Item = (String, usize, String)> + '_ {
         self.nodes.values().map(|node| (node.id.to_string(), node.ordinal as usize, node.title.clone()))
     }
 
     /// The time of the newest change seen; the next request asks for later ones.
-    pub fn seen_until(&self) -> Option<Timestamp> {
+    pub(crate) fn seen_until(&self) -> Option<Timestamp> {
         self.nodes.values().map(|row| row.updated_at).max()
     }
 
     /// At most `rows` lines of at most `room` columns.
-    pub fn lines(&mut self, rows: usize, room: usize, style: Style) -> Vec<String> {
+    pub(crate) fn lines(&mut self, rows: usize, room: usize, style: Style) -> Vec<String> {
         let (lines, folding) = self.folded(rows, room, style);
         self.folding = folding;
         windowed(lines, rows)
@@ -294,7 +294,7 @@ impl Page {
     }
 }
 
-pub fn mark(node: &NodeRow) -> (Color, &'static str) {
+pub(crate) fn mark(node: &NodeRow) -> (Color, &'static str) {
     if node.paused {
         return (Color::Yellow, "‖");
     }
