@@ -1,5 +1,5 @@
-//! One way to speak to whoever holds the database: requests of the HTTP API, to the router of this process, over the
-//! holder's socket, or over the network. Commands are written once and do not know which.
+//! Requests to the HTTP API: to the router of this process, over the socket of the process that holds the database, or over
+//! the network. Commands do not know which.
 
 use crate::api::problems::Problem;
 use crate::data_dir::ShortPath;
@@ -20,26 +20,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use tower_service::Service;
 
-/// The header that says who acts; the socket is private to its owner, so it is believed.
-pub const ACTOR_HEADER: &str = "x-pleach-actor";
+/// Names the acting person. Trusted, because only the owner of the data directory can reach the socket.
+pub(crate) const ACTOR_HEADER: &str = "x-pleach-actor";
 
-/// A server that takes longer to pick up is as good as none.
-const CONNECT: Duration = Duration::from_secs(10);
-/// Streams beat every ten seconds and requests end sooner: one that says nothing for this long is stopped or gone.
-const SILENT: Duration = Duration::from_secs(30);
+/// A server that takes longer to connect counts as unreachable.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Streams have a heartbeat every ten seconds and requests end sooner: after this much silence the other side is stopped or gone.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
-pub struct ApiClient {
+pub(crate) struct ApiClient {
     transport: Transport,
     actor: String,
 }
 
 #[derive(Clone)]
 enum Transport {
-    InProcess(Router),
-    /// The same, for somebody whose request brought credentials along.
-    OnBehalf {
+    InProcess {
         router: Router,
+        /// Credentials of the caller, when a request is made on behalf of one.
         headers: Box<HeaderMap>,
         peer: Option<ConnectInfo<SocketAddr>>,
     },
@@ -47,7 +46,7 @@ enum Transport {
         client: reqwest::Client,
         _path: Arc<ShortPath>,
     },
-    /// Another machine's server; who acts is whoever the token belongs to.
+    /// A server on the network; the owner of the token acts.
     Network {
         client: reqwest::Client,
         server: String,
@@ -55,10 +54,10 @@ enum Transport {
 }
 
 #[derive(Debug)]
-pub enum ApiError {
-    /// It answered, and refused.
+pub(crate) enum ApiError {
+    /// The server answered and refused.
     Refused(Box<Problem>),
-    /// It stopped answering: someone else may hold the database now.
+    /// The connection was lost, or the answer cannot be read. Another process may hold the database now.
     Gone(String),
 }
 
@@ -72,27 +71,28 @@ impl From<ApiError> for Failure {
 }
 
 type Chunks = BoxStream<'static, Result<Bytes, String>>;
-pub type Events = BoxStream<'static, Result<sse::Event, ApiError>>;
+pub(crate) type Events = BoxStream<'static, Result<sse::Event, ApiError>>;
 
 impl ApiClient {
-    pub fn to_router(router: Router, actor: &str) -> ApiClient {
-        ApiClient { transport: Transport::InProcess(router), actor: actor.to_owned() }
+    pub(crate) fn to_router(router: Router, actor: &str) -> ApiClient {
+        let transport = Transport::InProcess { router, headers: Box::default(), peer: None };
+        ApiClient { transport, actor: actor.to_owned() }
     }
 
-    /// Through the router that the caller came in by, with the caller's own headers.
-    pub fn on_behalf(router: Router, shown: &HeaderMap, peer: Option<ConnectInfo<SocketAddr>>) -> ApiClient {
-        let actor = shown.get(ACTOR_HEADER).and_then(|actor| actor.to_str().ok()).unwrap_or(LOCAL_HANDLE).to_owned();
+    /// Through the router that received the caller's request, with the caller's credentials.
+    pub(crate) fn on_behalf(router: Router, caller: &HeaderMap, peer: Option<ConnectInfo<SocketAddr>>) -> ApiClient {
+        let actor = caller.get(ACTOR_HEADER).and_then(|actor| actor.to_str().ok()).unwrap_or(LOCAL_HANDLE).to_owned();
         let mut headers = HeaderMap::new();
         let site = HeaderName::from_static("sec-fetch-site");
         for name in [header::AUTHORIZATION, header::COOKIE, header::HOST, header::ORIGIN, site] {
-            if let Some(value) = shown.get(&name) {
+            if let Some(value) = caller.get(&name) {
                 headers.insert(name, value.clone());
             }
         }
-        ApiClient { transport: Transport::OnBehalf { router, headers: Box::new(headers), peer }, actor }
+        ApiClient { transport: Transport::InProcess { router, headers: Box::new(headers), peer }, actor }
     }
 
-    pub fn to_socket(socket: &Path, actor: &str) -> Result<ApiClient, Failure> {
+    pub(crate) fn to_socket(socket: &Path, actor: &str) -> Result<ApiClient, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::unreachable(format!("{} cannot be used: {error}", socket.display()))
         };
@@ -100,13 +100,13 @@ impl ApiClient {
         let client = reqwest::Client::builder()
             .unix_socket(path.path())
             .no_proxy()
-            .read_timeout(SILENT)
+            .read_timeout(READ_TIMEOUT)
             .build()
             .map_err(|error| failed(&error))?;
         Ok(ApiClient { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
     }
 
-    pub fn to_server(server: &str, token: Option<&str>) -> Result<ApiClient, Failure> {
+    pub(crate) fn to_server(server: &str, token: Option<&str>) -> Result<ApiClient, Failure> {
         let unusable = |what: &str| Failure::usage(format!("{what} cannot be used for {server}; nothing was sent"));
         let mut headers = HeaderMap::new();
         if let Some(token) = token {
@@ -115,15 +115,18 @@ impl ApiClient {
             bearer.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, bearer);
         }
-        let client = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT).read_timeout(SILENT);
+        let client = reqwest::Client::builder()
+            .default_headers(headers)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT);
         let client = client.build().map_err(|error| unusable(&error.to_string()))?;
         let server = server.trim_end_matches('/').to_owned();
         Ok(ApiClient { transport: Transport::Network { client, server }, actor: String::new() })
     }
 
-    /// The process on the other side may do more than this command asked for.
-    pub fn is_remote(&self) -> bool {
-        !matches!(self.transport, Transport::InProcess(_) | Transport::OnBehalf { .. })
+    /// Whether another process answers.
+    pub(crate) fn is_remote(&self) -> bool {
+        !matches!(self.transport, Transport::InProcess { .. })
     }
 
     fn gone(&self, error: &reqwest::Error) -> ApiError {
@@ -132,39 +135,39 @@ impl ApiClient {
         ApiError::Gone(match &self.transport {
             Transport::Socket { .. } if error.is_timeout() => {
                 format!(
-                    "the process that holds the database did not answer for {} s; it may be stopped",
-                    SILENT.as_secs()
+                    "the process that holds the database has not answered for {} s; it may be stopped",
+                    READ_TIMEOUT.as_secs()
                 )
             }
             Transport::Network { server, .. } => format!("the server {server} does not answer: {why}"),
-            _ => format!("the process that holds the database went away: {why}"),
+            _ => format!("the connection to the process that holds the database was lost: {why}"),
         })
     }
 
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
         parse(&self.text(Method::GET, path, None).await?)
     }
 
-    /// The answer as it was sent.
-    pub async fn get_text(&self, path: &str) -> Result<String, ApiError> {
+    /// The body as it was sent.
+    pub(crate) async fn get_text(&self, path: &str) -> Result<String, ApiError> {
         self.text(Method::GET, path, None).await
     }
 
-    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
+    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
         parse(&self.send(Method::POST, path, body).await?)
     }
 
-    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
-        parse(&self.text(Method::DELETE, path, None).await?)
-    }
-
-    pub async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<String, ApiError> {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<String, ApiError> {
         let body = serde_json::to_string(body).map_err(|error| ApiError::Gone(error.to_string()))?;
         self.text(method, path, Some(body)).await
     }
 
-    /// Server-sent events, until the other side ends them.
-    pub async fn events(&self, path: &str) -> Result<Events, ApiError> {
+    pub(crate) async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        parse(&self.text(Method::DELETE, path, None).await?)
+    }
+
+    /// Server-sent events until the server ends the stream.
+    pub(crate) async fn events(&self, path: &str) -> Result<Events, ApiError> {
         let (status, chunks) = self.call(Method::GET, path, None).await?;
         if !status.is_success() {
             return Err(refused(status, &collect(chunks).await?, path));
@@ -180,15 +183,21 @@ impl ApiClient {
 
     async fn call(&self, method: Method, path: &str, body: Option<String>) -> Result<(StatusCode, Chunks), ApiError> {
         match &self.transport {
-            Transport::InProcess(router) => self.call_here(router, method, path, body, |_| {}).await,
-            Transport::OnBehalf { router, headers, peer } => {
-                let showing = |request: &mut Request<Body>| {
-                    request.headers_mut().extend(headers.as_ref().clone());
-                    if let Some(peer) = peer {
-                        request.extensions_mut().insert(*peer);
-                    }
-                };
-                self.call_here(router, method, path, body, showing).await
+            Transport::InProcess { router, headers, peer } => {
+                let mut request = Request::builder()
+                    .method(method)
+                    .uri(path)
+                    .header(ACTOR_HEADER, &self.actor)
+                    .header(header::CONTENT_TYPE, "application/json")
+                    .body(body.map_or_else(Body::empty, Body::from))
+                    .map_err(|error| ApiError::Gone(error.to_string()))?;
+                request.headers_mut().extend(headers.as_ref().clone());
+                if let Some(peer) = peer {
+                    request.extensions_mut().insert(*peer);
+                }
+                let Ok(response) = router.clone().call(request).await;
+                let status = response.status();
+                Ok((status, response.into_body().into_data_stream().map_err(|error| error.to_string()).boxed()))
             }
             Transport::Socket { client, .. } => {
                 let request = client.request(method, format!("http://pleach{path}"));
@@ -198,27 +207,6 @@ impl ApiClient {
                 self.send_over(client.request(method, format!("{server}{path}")), body).await
             }
         }
-    }
-
-    async fn call_here(
-        &self,
-        router: &Router,
-        method: Method,
-        path: &str,
-        body: Option<String>,
-        adorned: impl FnOnce(&mut Request<Body>),
-    ) -> Result<(StatusCode, Chunks), ApiError> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(ACTOR_HEADER, &self.actor)
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(body.map_or_else(Body::empty, Body::from))
-            .map_err(|error| ApiError::Gone(error.to_string()))?;
-        adorned(&mut request);
-        let Ok(response) = router.clone().call(request).await;
-        let status = response.status();
-        Ok((status, response.into_body().into_data_stream().map_err(|error| error.to_string()).boxed()))
     }
 
     async fn send_over(
@@ -236,7 +224,7 @@ impl ApiClient {
     }
 }
 
-/// Each byte is looked at once, however large the chunks are: a commit may be tens of thousands of events.
+/// Linear in the number of bytes, however large the chunks are: one commit may be tens of thousands of events.
 fn parsed(chunks: Chunks) -> Events {
     let mut parser = sse::Parser::default();
     let events = chunks.map(move |chunk| {
@@ -244,7 +232,7 @@ fn parsed(chunks: Chunks) -> Events {
         match chunk {
             Ok(bytes) => {
                 if parser.push(&bytes, |event| events.push(Ok(event))).is_err() {
-                    events.push(Err(ApiError::Gone("the server sent an event that does not end".into())));
+                    events.push(Err(ApiError::Gone("the server sent an event that is too long".into())));
                 }
             }
             Err(why) => events.push(Err(ApiError::Gone(why))),
@@ -257,38 +245,40 @@ fn parsed(chunks: Chunks) -> Events {
 async fn collect(mut chunks: Chunks) -> Result<String, ApiError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next().await {
-        bytes.extend_from_slice(&chunk.map_err(|why| ApiError::Gone(format!("the answer broke off: {why}")))?);
+        bytes.extend_from_slice(
+            &chunk.map_err(|why| ApiError::Gone(format!("the connection broke off during the answer: {why}")))?,
+        );
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
     serde_json::from_str(text).map_err(|error| {
-        ApiError::Gone(format!("the answer makes no sense ({error}); is that a pleach server of this version?"))
+        ApiError::Gone(format!("the answer cannot be read ({error}); is it a pleach server of this version?"))
     })
 }
 
-/// The server does not repeat what it does not show; whoever asked knows what for.
+/// The server does not repeat the id of something it does not show, so it is added here from the path.
 fn refused(status: StatusCode, text: &str, path: &str) -> ApiError {
     let mut problem = Problem::parse(status, text);
     if let Some(kind) = problem.slug.strip_suffix("_not_found") {
         let mut words = path.split(['/', '?']).skip_while(|word| *word != format!("{kind}s"));
-        if let Some(asked) = words.nth(1) {
-            problem.detail = problem.detail.replace("with that id ", &format!("{asked} "));
+        if let Some(id) = words.nth(1) {
+            problem.detail = problem.detail.replace("with that id ", &format!("{id} "));
         }
     }
     ApiError::Refused(Box::new(problem))
 }
 
-/// What a stream calls an event of the log: nothing.
-pub const STORED: &str = "";
+/// The name of a stream event that carries an event of the log: none.
+pub(crate) const STORED: &str = "";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// A log of so many events, sent as one piece.
+    /// Parses a log of so many events, sent as one chunk.
     async fn read(events: usize) -> (usize, Duration) {
         let log: String =
             (1..=events).map(|seq| format!("id: {seq}\ndata: {{\"seq\":{seq},\"type\":\"t\"}}\n\n")).collect();
@@ -299,17 +289,15 @@ mod tests {
 
     #[tokio::test]
     async fn r6_following_twice_the_events_of_a_commit_takes_at_most_twice_the_time() {
-        // Given commits of many events, each read several times so that the machine's moods do not count
+        // The fastest of five: other load on the machine must not count.
         let mut fastest = [Duration::MAX; 2];
         for _ in 0..5 {
             for (fastest, size) in fastest.iter_mut().zip([40_000, 80_000]) {
-                // When they are read
                 let (read, took) = read(size).await;
                 assert_eq!(read, size);
                 *fastest = took.min(*fastest);
             }
         }
-        // Then the cost grows with their number, not with its square
         let [once, twice] = fastest;
         assert!(twice < once.mul_f64(2.5) + Duration::from_millis(5), "{once:?}, then {twice:?}");
     }

@@ -1,16 +1,17 @@
-//! The command line, word for word as people type it. Parsing only; what a command does is in `commands`.
+//! The command line: verbs, flags and their help texts. Parsing only; `commands` carries the commands out.
 
 mod agents;
 mod projects;
 mod tokens;
 mod trust;
 
-pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, ScratchpadCommand};
-pub use projects::{InvitationCommand, ProjectCommand};
-pub use tokens::TokenCommand;
-pub use trust::{TrustArgs, TrustCommand};
+pub(crate) use agents::{AgentRunArgs, AgentTraits, AgentsCommand, ScratchpadCommand};
+pub(crate) use projects::{InvitationCommand, ProjectCommand};
+pub(crate) use tokens::TokenCommand;
+pub(crate) use trust::{TrustArgs, TrustCommand};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use engine::budget::BudgetPatch;
 use engine::facts::effect::Decision;
 use engine::ids::{DocumentId, ProjectId, QuestionId};
@@ -18,155 +19,150 @@ use engine::money::Usd;
 use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
-#[command(
-    name = "pleach",
-    version,
-    about = "Runs long LLM work durably, and shows it growing",
-    propagate_version = true
-)]
-pub struct Cli {
+#[command(name = "pleach", version, about = "Runs long LLM work durably and shows it live", propagate_version = true)]
+pub(crate) struct Cli {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Settings that every command takes; each beats its environment variable and the configuration files.
+/// Flags of every command. A flag beats its environment variable and the configuration files.
 #[derive(Debug, Default, Args)]
-pub struct Global {
-    /// Where data lives [env: PLEACH_DATA_DIR]
+pub(crate) struct Global {
+    /// Directory of the database, the socket and the lock [env: PLEACH_DATA_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// sqlite://PATH or postgres://… [env: PLEACH_DATABASE_URL]
+    /// Database: sqlite://PATH or postgres://… [env: PLEACH_DATABASE_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub database: Option<String>,
-    /// provider/model for every role [env: PLEACH_MODEL]
+    /// Model for every role [env: PLEACH_MODEL]
     #[arg(long, global = true, value_name = "PROVIDER/MODEL")]
     pub model: Option<String>,
-    /// A remote server for the client commands [env: PLEACH_SERVER]
+    /// Send commands to this server instead of the local database [env: PLEACH_SERVER]
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
-    /// Address of the HTTP API [env: PLEACH_LISTEN]
+    /// Address that `up` serves the page and the API on [env: PLEACH_LISTEN]
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// Runs driven at once by this process [env: PLEACH_WORKERS]
+    /// Runs that this process drives at once [env: PLEACH_WORKERS]
     #[arg(long, global = true, value_name = "N")]
     pub workers: Option<String>,
-    /// Act as this person of the database
+    /// Act as this person of the local database
     #[arg(long, global = true, value_name = "HANDLE")]
     pub actor: Option<String>,
-    /// One compact JSON value per line
+    /// Print one compact JSON value per line
     #[arg(long, global = true)]
     pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Start a run
     Run(RunArgs),
     /// List runs, newest first
     Ls(ListArgs),
-    /// Where a run stands: plan, evidence, documents, questions
-    Show(ShowArgs),
-    /// Follow a run live, driving it when nobody else does
+    /// Show a run: status, plan, evidence, documents, questions
+    Show(Target),
+    /// Follow a run live, and drive it when no other process does
     Watch(RunRef),
-    /// The event log
+    /// Print the event log of a run
     Log(LogArgs),
-    /// Answer a question and let the run go on
+    /// Answer a question; the run continues
     Answer(AnswerArgs),
-    /// Tell a run something; its next model call is shown it
+    /// Send a message to a run; its next model call sees it
     Say(SayArgs),
-    /// Let calls in flight finish and start no more, in a run or below one node
-    Pause(ControlArgs),
-    /// Let a paused run, or one node of it, go on
+    /// Pause a run, or one node and all below it; calls in flight finish
+    Pause(Target),
+    /// Resume a paused run or node
     Resume(DriveArgs),
-    /// End a run, or one node of it with all below
-    Cancel(ControlArgs),
-    /// Do a step of a tree again, with a new node; finished siblings are kept
+    /// Cancel a run, or one node and all below it
+    Cancel(Target),
+    /// Repeat a step of a tree with a new node; finished siblings are kept
     Retry(RetryArgs),
-    /// Raise limits, and continue a stopped run
+    /// Raise limits and continue a stopped or failed run
     Extend(ExtendArgs),
-    /// Settle an effect whose outcome nobody knows
+    /// Decide an effect whose outcome is unknown
     Resolve(ResolveArgs),
-    /// A run's report
+    /// Print the report of a run
     Report(RunRef),
     /// Print a document, or find documents
     Doc(DocArgs),
-    /// Full-text search over projects, documents and tasks
+    /// Search projects, documents and tasks
     Search(SearchArgs),
-    /// Projects and who belongs to them
+    /// Create and list projects, and manage their members
     #[command(subcommand)]
     Project(ProjectCommand),
-    /// The projects you are invited to; accept or decline
+    /// List, accept and decline invitations to projects
     Invitations {
         #[command(subcommand)]
         command: Option<InvitationCommand>,
     },
-    /// People and subagents of this database
+    /// Create and list the people of this database
     #[command(subcommand)]
     Actor(ActorCommand),
-    /// Subagents: who they are, what they may do, what they remember
+    /// Manage subagents: identity, grants, tasks, scratchpad, lessons
     #[command(subcommand)]
     Agents(AgentsCommand),
-    /// Tokens for programs and links for browsers
+    /// Manage tokens for programs and login links for browsers
     #[command(subcommand)]
     Token(TokenCommand),
-    /// What runs had to say to you: questions asked, runs that wait or ended
+    /// List notifications: questions, and runs that wait or have ended
     Inbox(InboxArgs),
-    /// Where else to send it
+    /// Send notifications to other systems
     #[command(subcommand)]
     Webhooks(WebhookCommand),
-    /// Compute the projections again from the log
+    /// Compute the projections again from the logs
     Rebuild,
-    /// Remove old finished runs
+    /// Delete runs that ended long ago
     Prune(PruneArgs),
-    /// What runs can be given to do, and how the servers of tools are
+    /// List the tools that runs may use, and the state of MCP servers
     Tools,
-    /// Serve runs to a program that speaks MCP on standard input and output
+    /// Serve runs to another program as an MCP server on standard input and output
     Mcp,
-    /// Check configuration, database, providers and servers of tools
+    /// Check the configuration, the database, the model provider and MCP servers
     Doctor(DoctorArgs),
-    /// Move to another database
+    /// Copy the database to another one
     #[command(subcommand)]
     Database(DatabaseCommand),
-    /// Trust the configuration files of this directory, after seeing what they would do
+    /// Show what the configuration files of this directory would do, and trust them
     Trust(TrustArgs),
-    /// The configuration in force
+    /// Print the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Completions for a shell
+    /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
-    /// Serve the page and the API, and drive every run of this database
+    /// Serve the page and the API, and drive every run of the database
     Up,
-    /// Add a worker to a shared PostgreSQL
+    /// Drive runs of a shared PostgreSQL database without serving a page
     Worker,
-    /// Watch a whole tree run on rehearsal, in a temporary directory: no key, no network
+    /// Play a whole tree run on the rehearsal model, in a temporary directory: no key, no network
     Demo(crate::commands::DemoArgs),
 }
 
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// What to achieve; `-` reads it from standard input
     pub objective: String,
-    /// homework (iterations of one planner), tree (nodes that plan, delegate and sum up) or task (a subagent's errand)
+    /// homework (iterations of one planner), tree (nodes that plan, delegate and sum up) or task (the work of one subagent)
     #[arg(long, default_value = "homework")]
     pub kind: String,
-    /// Of a task: the subagent that is sent
+    /// The subagent that does the task; only with --kind task
     #[arg(long, value_name = "HANDLE")]
     pub agent: Option<String>,
-    /// Of a task: pages and actions it may use (30, at most 50)
+    /// Pages and actions a task may use: 30 by default, at most 50; only with --kind task
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u32>,
-    /// A subagent of yours that work may be given to; repeat for several
+    /// A subagent of yours that the run may delegate work to; repeat for several
     #[arg(long = "with-agent", value_name = "HANDLE")]
     pub with_agents: Vec<String>,
-    /// Bind the run to a project; repeat for several
+    /// Restrict the run to a project; repeat for several
     #[arg(long = "project", value_name = "ID")]
     pub projects: Vec<String>,
-    /// A success criterion; repeat for several
+    /// A criterion that the run must show evidence for; repeat for several
     #[arg(long = "success", value_name = "CRITERION")]
     pub success: Vec<String>,
-    /// Only these tools; repeat for several
+    /// Allow only this tool; repeat for several
     #[arg(long = "tool", value_name = "NAME")]
     pub tools: Vec<String>,
     #[command(flatten)]
@@ -175,42 +171,47 @@ pub struct RunArgs {
     pub follow: Follow,
 }
 
-/// How a command stays with the run it drives.
+/// Whether a command that drives a run shows it, waits for it or returns at once.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub struct Follow {
-    /// Show the run live (default on a terminal)
-    #[arg(long, group = "staying")]
+pub(crate) struct Follow {
+    /// Show the run live (the default on a terminal)
+    #[arg(long, group = "follow_mode")]
     pub watch: bool,
-    /// Wait for its end (default elsewhere)
-    #[arg(long, group = "staying")]
+    /// Print nothing until the run ends or waits (the default elsewhere)
+    #[arg(long, group = "follow_mode")]
     pub wait: bool,
-    /// Record the command and return
-    #[arg(long, group = "staying")]
+    /// Record the command and return at once
+    #[arg(long, group = "follow_mode")]
     pub detach: bool,
 }
 
 #[derive(Clone, Debug, Default, Args)]
-pub struct Limits {
-    /// Dollars
+pub(crate) struct Limits {
+    /// Limit of cost in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub max_cost: Option<Usd>,
+    /// Limit of tokens, read and written
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
-    /// Minutes of running time
+    /// Limit of running time in minutes; waiting and pauses do not count
     #[arg(long, value_name = "N", value_parser = minutes, allow_negative_numbers = true)]
     pub max_minutes: Option<i64>,
+    /// Limit of iterations of a homework run
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
+    /// Limit of depth of a tree
     #[arg(long, value_name = "N")]
     pub max_depth: Option<u32>,
+    /// Limit of nodes of a tree
     #[arg(long, value_name = "N")]
     pub max_nodes: Option<u32>,
+    /// Limit of calls in flight at once
     #[arg(long, value_name = "N")]
     pub max_parallel: Option<u32>,
 }
 
 impl Limits {
-    pub fn patch(&self) -> BudgetPatch {
+    pub(crate) fn patch(&self) -> BudgetPatch {
         BudgetPatch {
             max_cost_usd: self.max_cost,
             max_tokens: self.max_tokens.map(Some),
@@ -233,7 +234,7 @@ fn dollars(text: &str) -> Result<Usd, String> {
     }
 }
 
-/// Minutes in, milliseconds out.
+/// Minutes as milliseconds.
 fn minutes(text: &str) -> Result<i64, String> {
     let amount: f64 = text.parse().map_err(|_| "minutes as a number, e.g. 30 or 0.5".to_owned())?;
     match amount.is_finite() && amount > 0.0 && amount <= 1e7 {
@@ -243,26 +244,31 @@ fn minutes(text: &str) -> Result<i64, String> {
 }
 
 #[derive(Debug, Args)]
-pub struct ListArgs {
-    /// Words of the objective
+pub(crate) struct ListArgs {
+    /// Only runs whose objective has these words
     #[arg(long, value_name = "TEXT")]
     pub q: Option<String>,
+    /// Only runs with this status
     #[arg(long)]
     pub status: Option<String>,
+    /// Only runs of this kind: homework, tree or task
     #[arg(long)]
     pub kind: Option<String>,
-    #[arg(long, default_value_t = 50)]
+    /// How many runs at most
+    #[arg(long, default_value_t = 50, value_name = "N")]
     pub limit: usize,
 }
 
 #[derive(Debug, Args)]
-pub struct RunRef {
-    /// A run's id, or a beginning of it that no other run has
+pub(crate) struct RunRef {
+    /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
 }
 
+/// A run, or one node of a tree run.
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub(crate) struct Target {
+    /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     /// A node of a tree run: its id, or its number as `show` prints it
     #[arg(long, value_name = "NODE")]
@@ -270,20 +276,24 @@ pub struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct LogArgs {
+pub(crate) struct LogArgs {
+    /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
-    /// Go on until the run ends
+    /// Print new events until the run ends
     #[arg(long, short)]
     pub follow: bool,
-    /// Only what came after this seq
+    /// Only events after this seq
     #[arg(long, default_value_t = 0, value_name = "SEQ")]
     pub after: u64,
 }
 
 #[derive(Debug, Args)]
-pub struct AnswerArgs {
+pub(crate) struct AnswerArgs {
+    /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
+    /// The answer
     pub text: String,
+    /// The question; needed only when several are open
     #[arg(long, value_name = "ID")]
     pub question: Option<QuestionId>,
     #[command(flatten)]
@@ -291,39 +301,29 @@ pub struct AnswerArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct SayArgs {
-    pub run: String,
+pub(crate) struct SayArgs {
+    #[command(flatten)]
+    pub target: Target,
+    /// The message
     pub text: String,
-    /// A node of a tree run: its id, or its number as `show` prints it
-    #[arg(long, value_name = "NODE")]
-    pub node: Option<String>,
-    /// Only for the next planner, not for calls of this iteration
+    /// Show it to the next planner call only
     #[arg(long)]
     pub queue: bool,
 }
 
 #[derive(Debug, Args)]
-pub struct ControlArgs {
-    pub run: String,
-    /// A node of a tree run: its id, or its number as `show` prints it
-    #[arg(long, value_name = "NODE")]
-    pub node: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub struct DriveArgs {
-    pub run: String,
-    /// A node of a tree run: its id, or its number as `show` prints it
-    #[arg(long, value_name = "NODE")]
-    pub node: Option<String>,
+pub(crate) struct DriveArgs {
+    #[command(flatten)]
+    pub target: Target,
     #[command(flatten)]
     pub follow: Follow,
 }
 
 #[derive(Debug, Args)]
-pub struct RetryArgs {
+pub(crate) struct RetryArgs {
+    /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
-    /// The node whose step is done again: its id, or its number as `show` prints it
+    /// The node whose step is repeated: its id, or its number as `show` prints it
     #[arg(long, value_name = "NODE")]
     pub node: String,
     #[command(flatten)]
@@ -331,11 +331,12 @@ pub struct RetryArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ExtendArgs {
+pub(crate) struct ExtendArgs {
+    /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     #[command(flatten)]
     pub limits: Limits,
-    /// Something to tell the run as it goes on
+    /// A message to the run
     #[arg(long, value_name = "TEXT")]
     pub message: Option<String>,
     #[command(flatten)]
@@ -343,134 +344,134 @@ pub struct ExtendArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ResolveArgs {
+pub(crate) struct ResolveArgs {
+    /// The run: its id, or the beginning of it (at least 4 characters)
     pub run: String,
     /// The effect, as `show` and `log` name it
     pub effect: String,
-    pub decision: EffectDecision,
+    /// What became of it: it happened, it did not, or try it again
+    #[arg(value_parser = decision())]
+    pub decision: Decision,
+    /// A note for the log
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum EffectDecision {
-    Happened,
-    DidNot,
-    Retry,
-}
-
-impl From<EffectDecision> for Decision {
-    fn from(verdict: EffectDecision) -> Decision {
-        match verdict {
-            EffectDecision::Happened => Decision::Happened,
-            EffectDecision::DidNot => Decision::DidNot,
-            EffectDecision::Retry => Decision::Retry,
-        }
-    }
+fn decision() -> impl TypedValueParser<Value = Decision> {
+    PossibleValuesParser::new(Decision::ALL.map(Decision::name))
+        .try_map(|name| Decision::parse(&name).ok_or("not a decision"))
 }
 
 #[derive(Debug, Args)]
-pub struct DocArgs {
+pub(crate) struct DocArgs {
+    /// The document's id
     #[arg(required_unless_present = "search")]
     pub id: Option<DocumentId>,
-    /// Find documents by their words
+    /// Search documents instead
     #[arg(long, value_name = "QUERY", conflicts_with = "id")]
     pub search: Option<String>,
+    /// Only documents of this project
     #[arg(long, value_name = "ID")]
     pub project: Option<ProjectId>,
 }
 
 #[derive(Debug, Args)]
-pub struct SearchArgs {
+pub(crate) struct SearchArgs {
+    /// The words to find
     pub query: String,
+    /// Only in this project
     #[arg(long, value_name = "ID")]
     pub project: Option<ProjectId>,
-    #[arg(long, default_value_t = 20)]
+    /// How many results at most
+    #[arg(long, default_value_t = 20, value_name = "N")]
     pub limit: usize,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ActorCommand {
+pub(crate) enum ActorCommand {
+    /// Create a person
     Create {
         /// Lower-case letters, digits and dashes
         handle: String,
+        /// The name that others see
         #[arg(long)]
         name: Option<String>,
     },
+    /// List people and subagents
     Ls,
 }
 
 #[derive(Debug, Args)]
-pub struct InboxArgs {
-    /// Those that were read too
+pub(crate) struct InboxArgs {
+    /// Include notifications that were read
     #[arg(long)]
     pub all: bool,
-    /// Mark what is shown as read
+    /// Mark the listed notifications as read
     #[arg(long)]
     pub read: bool,
-    #[arg(long, default_value_t = 50)]
+    /// How many notifications at most
+    #[arg(long, default_value_t = 50, value_name = "N")]
     pub limit: usize,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum WebhookCommand {
-    /// Send notifications to a URL, signed; its secret is printed this once
+pub(crate) enum WebhookCommand {
+    /// Send signed notifications to a URL; the secret is printed only once
     Add {
+        /// Where to send them
         url: String,
-        /// question, waiting, completed, stopped, failed or canceled; repeat for several, all when left out
+        /// question, waiting, completed, stopped, failed or canceled; repeat for several, all by default
         #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
         kinds: Vec<String>,
         /// standard, slack, discord or ntfy
         #[arg(long, default_value = "standard")]
         template: String,
     },
-    /// Your webhooks, without their secrets
+    /// List your webhooks, without their secrets
     Ls,
-    /// Send nothing there any more
+    /// Remove a webhook
     Rm { id: uuid::Uuid },
-    /// Send a test there now, and say what came of it
+    /// Send a test notification now and print the outcome
     Test { id: uuid::Uuid },
-    /// What came of the last deliveries
+    /// List the last deliveries and their outcomes
     Deliveries { id: uuid::Uuid },
 }
 
 #[derive(Debug, Args)]
-pub struct DoctorArgs {
-    /// Print where every log ends, to be kept outside the database
+pub(crate) struct DoctorArgs {
+    /// Print the anchor of every log, to be kept outside the database
     #[arg(long, conflicts_with = "against")]
     pub anchor: bool,
     /// Compare the logs with what --anchor printed before
     #[arg(long, value_name = "FILE")]
     pub against: Option<std::path::PathBuf>,
-    /// Leave out what takes long on a large database: texts, and rows that follow from the logs
+    /// Skip what takes long on a large database: texts and projections
     #[arg(long)]
     pub quick: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum DatabaseCommand {
-    /// Copy a whole SQLite database into an empty PostgreSQL, and check the copy
+pub(crate) enum DatabaseCommand {
+    /// Copy a SQLite database into an empty PostgreSQL database, and check the copy
     Copy {
-        /// sqlite://PATH; the configured database when it is left out
+        /// Source: sqlite://PATH; the configured database by default
         #[arg(long, value_name = "URL")]
         from: Option<String>,
-        /// postgres://USER@HOST/DATABASE
+        /// Target: postgres://USER@HOST/DATABASE
         #[arg(long, value_name = "URL")]
         to: String,
     },
 }
 
 #[derive(Debug, Args)]
-pub struct PruneArgs {
-    /// Age of the end of a run: 90d, 12h, 30m
+pub(crate) struct PruneArgs {
+    /// How long ago a run must have ended: 90d, 12h, 30m
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub older_than: std::time::Duration,
 }
 
 fn age(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || "an age such as 90d, 12h or 30m".to_owned();
-    // Longer than anything has been running.
     const LONGEST_DAYS: u64 = 36_500;
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
     let count: u64 = text[..split].parse().map_err(|_| wrong())?;
@@ -486,8 +487,8 @@ fn age(text: &str) -> Result<std::time::Duration, String> {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
-    /// Every value with where it comes from
+pub(crate) enum ConfigCommand {
+    /// Print every setting with its origin
     Show,
 }
 

@@ -1,25 +1,26 @@
-//! A background task of this process, such as sending webhooks or traces, with its stop signal. It runs from when the process
-//! drives runs until it stops.
+//! A background task of a process that drives runs, such as sending webhooks or traces, with its stop signal.
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub struct BackgroundTask {
+pub(crate) struct BackgroundTask {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl BackgroundTask {
-    pub fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(CancellationToken) -> F) -> BackgroundTask {
+    pub(crate) fn start<F: Future<Output = ()> + Send + 'static>(
+        work: impl FnOnce(CancellationToken) -> F,
+    ) -> BackgroundTask {
         let stop = CancellationToken::new();
         BackgroundTask { task: tokio::spawn(work(stop.clone())), stop }
     }
 
-    /// What is due already is still sent, for a moment.
-    pub async fn stop(self) {
+    /// Signals the task to stop and waits for it. What is due already may still be sent.
+    pub(crate) async fn stop(self) {
         self.stop.cancel();
         if let Err(error) = self.task.await {
-            tracing::error!(%error, "sending did not end in an orderly way");
+            tracing::error!(%error, "a background task ended with an error");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The models and tools this process can offer a run, made from its configuration.
+//! The models and tools that this process can give a run, from its configuration.
 
 use crate::config::models::ModelNames;
 use crate::config::{Config, VENDORS};
@@ -18,27 +18,27 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A provider that does not say within this what it has is shown with models people are likely to mean.
-pub const LISTING: Duration = Duration::from_secs(3);
+/// How long a provider may take to list its models. After that, examples are shown instead.
+pub(crate) const LISTING: Duration = Duration::from_secs(3);
 
-pub struct Catalogue {
+pub(crate) struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
-    /// Used where a run names no model of its own.
-    chosen: ModelNames,
+    /// The models of a run that names none.
+    defaults: ModelNames,
     outside: Toolboxes,
 }
 
-/// What a run is given to work with.
+/// The tools that a run is granted.
 #[derive(Default)]
-pub struct ToolGrant {
+pub(crate) struct ToolGrant {
     pub tools: Vec<ToolSpec>,
     pub lists: Vec<ToolList>,
     pub warnings: Vec<String>,
 }
 
 impl Catalogue {
-    /// A provider that lacks its key does not keep anyone from reading; it is said when a model is needed.
-    pub fn new(config: &Config) -> Catalogue {
+    /// A provider without its key is not an error here, so that reading works; it becomes one when a model is needed.
+    pub(crate) fn new(config: &Config) -> Catalogue {
         let gateway = Gateway::new(
             &config.provider_table(),
             &|name| config.variable(name),
@@ -47,7 +47,7 @@ impl Catalogue {
         );
         Catalogue {
             gateway: gateway.map(Arc::new).map_err(|error| error.to_string()),
-            chosen: config.model.names(),
+            defaults: config.model.names(),
             outside: toolboxes::of(config),
         }
     }
@@ -56,7 +56,7 @@ impl Catalogue {
         self.gateway.as_ref().map_err(String::clone)
     }
 
-    pub fn performer(&self, store: Arc<dyn Library>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
+    pub(crate) fn performer(&self, store: Arc<dyn Library>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
         let outside = self.outside.clone();
         let task_tools = Arc::new(pages::PageTools::new(store.clone()));
@@ -64,12 +64,12 @@ impl Catalogue {
         Ok(Arc::new(EffectsPerformer { library: store, registry, outside, task_tools, models, live }))
     }
 
-    /// Each profile's model, and what people should know about them before money is spent.
-    pub async fn models(&self, asked: &ModelNames) -> Result<(Models, Vec<String>), String> {
-        let pick = |asked: &Option<String>, chosen: &Option<String>| asked.clone().or_else(|| chosen.clone());
-        let balanced = self.spec(pick(&asked.balanced, &self.chosen.balanced)).await?;
-        let fast = self.spec_or(pick(&asked.fast, &self.chosen.fast), &balanced).await?;
-        let powerful = self.spec_or(pick(&asked.powerful, &self.chosen.powerful), &balanced).await?;
+    /// The model of each profile, and warnings for people before money is spent.
+    pub(crate) async fn models(&self, names: &ModelNames) -> Result<(Models, Vec<String>), String> {
+        let pick = |name: &Option<String>, default: &Option<String>| name.clone().or_else(|| default.clone());
+        let balanced = self.spec(pick(&names.balanced, &self.defaults.balanced)).await?;
+        let fast = self.spec_or(pick(&names.fast, &self.defaults.fast), &balanced).await?;
+        let powerful = self.spec_or(pick(&names.powerful, &self.defaults.powerful), &balanced).await?;
         let models = Models { fast, balanced, powerful };
         let warnings = warnings(&models);
         Ok((models, warnings))
@@ -89,30 +89,30 @@ impl Catalogue {
             Some(Err(provider)) => (provider.to_owned(), None),
             None => (only_provider(gateway)?, None),
         };
-        let said = |error: ConfigError| error.to_string();
-        set_up(gateway, &provider)?;
+        let text = |error: ConfigError| error.to_string();
+        check_configured(gateway, &provider)?;
         let model = match model {
             Some(model) => model,
-            None => gateway.only_model(&provider).await.map_err(said)?,
+            None => gateway.only_model(&provider).await.map_err(text)?,
         };
-        gateway.spec(&provider, &model).map_err(said)
+        gateway.spec(&provider, &model).map_err(text)
     }
 
-    /// Why a model could not be asked now, as far as its provider says without being paid.
-    pub async fn trouble_with(&self, spec: &ModelSpec) -> Option<String> {
+    /// Why the provider of a model cannot be used now, as far as a free request shows.
+    pub(crate) async fn provider_problem(&self, spec: &ModelSpec) -> Option<String> {
         let gateway = self.gateway().ok()?;
         match tokio::time::timeout(LISTING, gateway.list_models(&spec.provider)).await {
             Err(_) => Some(format!("provider {:?} does not answer", spec.provider)),
             Ok(Err(error)) if matches!(error.failure, CallFailure::Unreachable | CallFailure::Auth) => {
                 Some(error.message)
             }
-            // There are servers that answer everything but this.
+            // Some servers answer everything but this request, so other errors are no problem.
             Ok(_) => None,
         }
     }
 
-    /// The models that can be named at once: those chosen, and those each provider says it has.
-    pub async fn offered(&self) -> Vec<Value> {
+    /// The models a person may choose from: the configured ones and those that each provider lists.
+    pub(crate) async fn offered(&self) -> Vec<Value> {
         let Ok(gateway) = &self.gateway else { return Vec::new() };
         let chosen = self.models(&ModelNames::default()).await.map(|(models, _)| models).ok();
         let mut specs: Vec<ModelSpec> = chosen.iter().flat_map(|models| models.all().into_iter().cloned()).collect();
@@ -129,28 +129,28 @@ impl Catalogue {
         specs.iter().map(|spec| offer(spec, chosen.as_ref())).collect()
     }
 
-    /// Who carries out tools that are not built in.
-    pub fn outside(&self) -> &Toolboxes {
+    /// The toolboxes of tools that are not built in.
+    pub(crate) fn outside(&self) -> &Toolboxes {
         &self.outside
     }
 
-    /// End what was started to carry out tools.
-    pub async fn close(&self) {
+    /// Stops the MCP servers that this process started.
+    pub(crate) async fn close(&self) {
         futures::future::join_all(self.outside.0.iter().map(|toolbox| toolbox.close())).await;
     }
 
     /// Every built-in tool with the schema of its arguments.
-    pub fn described_tools(&self) -> Vec<Value> {
+    pub(crate) fn described_tools(&self) -> Vec<Value> {
         let described = |action: &effects::tools::Action| json!({"name": action.name, "description": action.description, "class": action.class.name(), "read": action.is_read(), "schema": action.schema()});
         Registry::builtin().list().iter().map(described).collect()
     }
 
-    /// The tools of these names, or all there are, for a run within these projects. A server may be named for all of its
-    /// tools; one that cannot be reached is missed only by those who named it.
-    pub async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<ToolGrant, String> {
+    /// The named tools, or all, for a run restricted to these projects. The name of an MCP server stands for all of its tools.
+    /// A server that cannot be reached is an error only for a run that named tools.
+    pub(crate) async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<ToolGrant, String> {
         let mut granted = ToolGrant { tools: Registry::builtin().catalogue(), ..ToolGrant::default() };
         if !projects.is_empty() && names.is_empty() {
-            // Nobody is offered what is refused every time: a run within projects makes none.
+            // A run that is restricted to projects may not create one, so the tool would always be refused.
             granted.tools.retain(|tool| tool.name != "create_project");
         }
         let mut servers = Vec::new();
@@ -182,18 +182,18 @@ impl Catalogue {
         if let Some(why) = missed.first().filter(|_| !names.is_empty()) {
             return Err(format!("{why}; no run was made"));
         }
-        let is_asked = |tool: &ToolSpec| {
+        let is_named = |tool: &ToolSpec| {
             names.is_empty()
                 || names.contains(&tool.name)
                 || tool.outside.as_ref().is_some_and(|outside| names.contains(&outside.server))
         };
-        granted.tools.retain(is_asked);
+        granted.tools.retain(is_named);
         granted.warnings = missed;
         Ok(granted)
     }
 }
 
-/// A model as people choose it.
+/// A model as the API lists it.
 fn offer(spec: &ModelSpec, chosen: Option<&Models>) -> Value {
     let profiles =
         chosen.map(|models| [("fast", &models.fast), ("balanced", &models.balanced), ("powerful", &models.powerful)]);
@@ -212,35 +212,35 @@ fn offer(spec: &ModelSpec, chosen: Option<&Models>) -> Value {
     offer
 }
 
-/// A vendor that is named but not set up lacks only its variables.
-fn set_up(gateway: &Gateway, provider: &str) -> Result<(), String> {
+/// A vendor without its variables gets an error that names them.
+fn check_configured(gateway: &Gateway, provider: &str) -> Result<(), String> {
     let known = gateway.providers().any(|(name, _)| name == provider);
     match VENDORS.iter().find(|(name, ..)| *name == provider).filter(|_| !known) {
         Some((_, key, url)) => Err(format!(
-            "provider {provider} has no key: {key} is not set.\nexport {key}=…, or {url}=… for a server that needs none; without either, --model rehearsal/default works."
+            "provider {provider} has no key: {key} is not set.\nSet {key}=…, or {url}=… for a server that needs no key; or use --model rehearsal/default, which needs neither."
         )),
         None => Ok(()),
     }
 }
 
-/// Nobody chose: the one provider that is set up, or rehearsal where there is none.
+/// The default without a configured model: the only provider, or rehearsal when there is none.
 fn only_provider(gateway: &Gateway) -> Result<String, String> {
-    let set_up: Vec<&str> = gateway.providers().map(|(name, _)| name).filter(|name| *name != REHEARSAL).collect();
-    match set_up.as_slice() {
+    let configured: Vec<&str> = gateway.providers().map(|(name, _)| name).filter(|name| *name != REHEARSAL).collect();
+    match configured.as_slice() {
         [] => Ok(REHEARSAL.into()),
         [only] => Ok((*only).to_owned()),
         _ => Err(format!(
-            "no model is chosen and several providers are set up; name one in the run or set PLEACH_MODEL, e.g. {}",
-            some_of_each(gateway).join(", ")
+            "no model is chosen and several providers are configured; use --model or set PLEACH_MODEL, e.g. {}",
+            example_models(gateway).join(", ")
         )),
     }
 }
 
-/// Three models that could be meant, of every provider that is set up.
-fn some_of_each(gateway: &Gateway) -> Vec<String> {
+/// Three examples of models, from all configured providers.
+fn example_models(gateway: &Gateway) -> Vec<String> {
     let of = |nth: usize| {
-        let set_up = gateway.providers().filter(|(name, _)| *name != REHEARSAL);
-        set_up.map(move |(name, kind)| format!("{name}/{}", examples(kind)[nth])).collect::<Vec<_>>()
+        let configured = gateway.providers().filter(|(name, _)| *name != REHEARSAL);
+        configured.map(move |(name, kind)| format!("{name}/{}", examples(kind)[nth])).collect::<Vec<_>>()
     };
     (0..3).flat_map(of).take(3).collect()
 }

@@ -2,25 +2,26 @@
 
 use std::fmt;
 
-/// `code` follows the table of exit codes: 1 failed, 2 usage, 7 nobody answered.
+/// `code` follows the table of exit codes in the README: 1 failed, 2 usage, 7 unreachable.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     pub code: u8,
     pub message: String,
 }
 
 impl Failure {
-    /// What was asked for cannot be done as asked: nothing was changed.
-    pub fn usage(message: impl Into<String>) -> Failure {
+    /// The command cannot be carried out as typed. Nothing was changed.
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
         Failure { code: 2, message: message.into() }
     }
 
-    /// It was right to ask, and it did not work.
-    pub fn failed(message: impl Into<String>) -> Failure {
+    /// The command was right and failed.
+    pub(crate) fn failed(message: impl Into<String>) -> Failure {
         Failure { code: 1, message: message.into() }
     }
 
-    pub fn unreachable(message: impl Into<String>) -> Failure {
+    /// No server, or no process that holds the database, answers.
+    pub(crate) fn unreachable(message: impl Into<String>) -> Failure {
         Failure { code: 7, message: message.into() }
     }
 }

@@ -1,5 +1,5 @@
-//! A lock on a file that SQLite has open too. SQLite's own locks belong to the process and are lost when any handle of
-//! the process on that file is closed, so the handles used here are kept until the process ends.
+//! A lock on a file that SQLite has open too. SQLite's own locks belong to the process and are lost when the process closes any
+//! handle of that file, so the handles used here stay open until the process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -17,13 +17,13 @@ struct Handle {
 
 /// Locked until dropped.
 #[derive(Debug)]
-pub struct FileLock {
+pub(crate) struct FileLock {
     inode: (u64, u64),
 }
 
 impl FileLock {
-    /// `None` when another process has it, or another lock of this one. The file is made if it is not there.
-    pub fn try_take(path: &Path) -> io::Result<Option<FileLock>> {
+    /// `None` when another process, or another lock of this process, has it. A missing file is created.
+    pub(crate) fn try_take(path: &Path) -> io::Result<Option<FileLock>> {
         let mut handles = handles();
         let inode = match path.metadata() {
             Ok(found) => (found.dev(), found.ino()),
@@ -51,7 +51,7 @@ impl FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         for handle in handles().iter_mut().filter(|handle| handle.inode == self.inode) {
-            // What cannot be unlocked now is when the process ends.
+            // An error leaves the lock to be released when the process ends.
             let _ = handle.file.unlock();
             handle.locked = false;
         }
@@ -62,7 +62,7 @@ fn handles() -> MutexGuard<'static, Vec<Handle>> {
     HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nobody has it open yet, so this handle may be closed.
+/// A new file is not open in SQLite yet, so closing this handle loses no lock.
 fn create(path: &Path) -> io::Result<(u64, u64)> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
     let found = file.metadata()?;

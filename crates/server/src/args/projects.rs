@@ -1,38 +1,39 @@
-//! `pleach project …` and `pleach invitations …` as people type them.
+//! Arguments of `pleach project` and `pleach invitations`.
 
 use clap::Subcommand;
 use engine::ids::{InvitationId, ProjectId};
 use engine::role::Role;
 
 #[derive(Debug, Subcommand)]
-pub enum ProjectCommand {
-    /// A new project, owned by the acting person
+pub(crate) enum ProjectCommand {
+    /// Create a project that you own
     Create {
         title: String,
         #[arg(long, default_value = "")]
         description: String,
     },
-    /// The projects the acting person may see
+    /// List the projects you may see
     Ls,
-    /// Invite a person, change a member's role, or bring a subagent of your own
+    /// Invite a person, change a member's role, or add a subagent of yours
     Grant {
         project: ProjectId,
+        /// Handle of the person or subagent
         member: String,
-        /// viewer reads, editor writes and steers runs, owner invites too; viewer unless said
+        /// viewer reads, editor also writes and steers runs, owner also invites; viewer by default
         #[arg(long, value_name = "ROLE", value_parser = role)]
         role: Option<Role>,
     },
-    /// Remove a member, or withdraw an invitation; runs of theirs are refused at their next call
+    /// Remove a member or withdraw an invitation; their runs are refused at the next call
     Revoke { project: ProjectId, member: String },
-    /// Who belongs to a project, in which role, and who is invited
+    /// List the members of a project, their roles, and open invitations
     Members { project: ProjectId },
 }
 
 #[derive(Debug, Subcommand)]
-pub enum InvitationCommand {
-    /// Become a member
+pub(crate) enum InvitationCommand {
+    /// Accept an invitation and become a member
     Accept { invitation: InvitationId },
-    /// Do not become one
+    /// Decline an invitation
     Decline { invitation: InvitationId },
 }
 

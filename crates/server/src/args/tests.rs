@@ -1,4 +1,4 @@
-//! The command line, as people type it.
+//! Parsing of command lines.
 
 use super::*;
 use clap::CommandFactory;
@@ -35,10 +35,10 @@ fn watching_and_detaching_exclude_each_other() {
 }
 
 #[test]
-fn decisions_are_the_words_of_the_api() {
+fn decisions_have_the_names_of_the_api() {
     let cli = parse(&["resolve", "r", "i1.t2", "did_not"]).unwrap();
     let Command::Resolve(resolve) = cli.command else { panic!("not a resolve") };
-    assert_eq!(Decision::from(resolve.decision), Decision::DidNot);
+    assert_eq!(resolve.decision, Decision::DidNot);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn naming_a_member_does_not_change_who_acts() {
 }
 
 #[test]
-fn a_role_that_there_is_none_of_is_refused_with_those_there_are() {
+fn an_unknown_role_is_refused_with_the_valid_ones() {
     let grant =
         |role: &str| parse(&["project", "grant", "01a1de11-0000-7000-8000-000000000000", "ann", "--role", role]);
     assert!(grant("editor").is_ok());

@@ -1,12 +1,12 @@
-//! `pleach trust …` as people type it.
+//! Arguments of `pleach trust`.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct TrustArgs {
-    /// Do not ask; for scripts that know what the files say
+pub(crate) struct TrustArgs {
+    /// Trust without asking; for scripts
     #[arg(long)]
     pub yes: bool,
     #[command(subcommand)]
@@ -14,9 +14,9 @@ pub struct TrustArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum TrustCommand {
-    /// What you decided: path, hash, when
+pub(crate) enum TrustCommand {
+    /// List your decisions: path, hash, time
     Ls,
-    /// Trust a file no longer, or all files of a directory
+    /// Stop trusting a file, or all files of a directory
     Revoke { path: PathBuf },
 }

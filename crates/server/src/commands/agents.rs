@@ -1,50 +1,45 @@
 //! `pleach agents`: subagents, their tasks and their memory.
 
-use super::{Session, closing, encoded, every, lessons, print, start};
+use super::{Session, encoded, lessons, print, start};
 use crate::api::{AgentView, LessonAction, NewAgent, Page};
 use crate::args::{AgentRunArgs, AgentTraits, AgentsCommand, RunArgs, ScratchpadCommand};
 use crate::failure::Failure;
 use crate::render::style::{Color, fit, line, plain};
-use crate::render::{section, status_ink};
+use crate::render::{section, status_color};
 use axum::http::Method;
 use engine::batch::RunRow;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Tasks that `show` lists.
+/// How many tasks `show` lists.
 const LAST_TASKS: usize = 10;
 
-pub async fn agents(session: &Session, command: AgentsCommand) -> Result<u8, Failure> {
+pub(crate) async fn agents(session: &Session, command: AgentsCommand) -> Result<u8, Failure> {
     match command {
         AgentsCommand::Create { handle, traits } => {
-            let new = NewAgent { handle: Some(handle), ..asked(session, traits) };
-            let attached = session.writer().await?;
-            let made = attached.client.post::<AgentView>("/api/agents", &new).await;
-            let agent = closing(attached, made).await?;
-            let next = format!("`pleach agents run {} \"…\"` sends it on a task", agent.record.handle);
-            print_agent(session, &agent, &format!("{}  {}\n{next}", agent.record.id, agent.record.handle));
+            let new = NewAgent { handle: Some(handle), ..new_agent(session, traits) };
+            let agent: AgentView = session.post("/api/agents", &new).await?;
+            let (id, handle) = (agent.record.id, &agent.record.handle);
+            session.print_value(&agent, &format!("{id}  {handle}\n`pleach agents run {handle} \"…\"` gives it a task"));
         }
         AgentsCommand::Edit { handle, traits } => {
-            let attached = session.writer().await?;
             let path = format!("/api/agents/{}", encoded(&handle));
-            let edited = attached.client.send(Method::PATCH, &path, &asked(session, traits)).await;
-            let agent: AgentView = read(&closing(attached, edited).await?)?;
-            print_agent(session, &agent, &format!("{} is now at version {}", handle, agent.record.version));
+            let agent: AgentView = session.send(Method::PATCH, &path, &new_agent(session, traits)).await?;
+            session.print_value(&agent, &format!("{handle} is now at version {}", agent.record.version));
         }
         AgentsCommand::Ls => list(session).await?,
         AgentsCommand::Show { handle } => show(session, &handle).await?,
-        AgentsCommand::Run(args) => return start::run(session, sent(args)).await,
+        AgentsCommand::Run(args) => return start::run(session, task(args)).await,
         AgentsCommand::Scratchpad { handle, what, number } => scratchpad(session, &handle, what, number).await?,
         AgentsCommand::Lessons { handle, promote, dismiss } => match (promote, dismiss) {
-            (Some(lesson), _) => lessons::settle(session, &handle, lesson, LessonAction::Promote).await?,
-            (None, Some(lesson)) => lessons::settle(session, &handle, lesson, LessonAction::Dismiss).await?,
+            (Some(lesson), _) => lessons::decide(session, &handle, lesson, LessonAction::Promote).await?,
+            (None, Some(lesson)) => lessons::decide(session, &handle, lesson, LessonAction::Dismiss).await?,
             (None, None) => lessons::list(session, &handle).await?,
         },
     }
     Ok(0)
 }
 
-fn sent(args: AgentRunArgs) -> RunArgs {
+fn task(args: AgentRunArgs) -> RunArgs {
     RunArgs {
         objective: args.task,
         kind: "task".into(),
@@ -59,31 +54,20 @@ fn sent(args: AgentRunArgs) -> RunArgs {
     }
 }
 
-/// Lists that were not given stay as they are.
-fn asked(session: &Session, traits: AgentTraits) -> NewAgent {
-    let some = |list: Vec<String>| Some(list).filter(|list| !list.is_empty());
+/// A list that was not given is left out, so that an edit keeps what is stored.
+fn new_agent(session: &Session, traits: AgentTraits) -> NewAgent {
     NewAgent {
         handle: None,
         name: traits.name,
         identity: traits.identity,
-        actions: some(traits.actions),
+        actions: Some(traits.actions).filter(|list| !list.is_empty()),
         projects: Some(traits.projects).filter(|list| !list.is_empty()),
         model: session.asked_model.clone(),
     }
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::failed(error.to_string()))
-}
-
-fn print_agent(session: &Session, agent: &AgentView, sentence: &str) {
-    if session.json { session.print_json(agent) } else { print(sentence) }
-}
-
 async fn list(session: &Session) -> Result<(), Failure> {
-    let Some(reader) = session.reader().await? else { return Ok(()) };
-    let agents: Vec<AgentView> = every(&reader.client, "/api/agents?limit=200").await?;
-    reader.close().await;
+    let agents: Vec<AgentView> = session.list("/api/agents?limit=200").await?;
     for agent in &agents {
         let granted = match agent.record.actions.len() {
             0 => "reads only".to_owned(),
@@ -97,7 +81,7 @@ async fn list(session: &Session) -> Result<(), Failure> {
             agent.projects.len(),
             fit(&line(&agent.record.identity), 60)
         );
-        print_agent(session, agent, text.trim_end());
+        session.print_value(agent, text.trim_end());
     }
     Ok(())
 }
@@ -113,8 +97,11 @@ async fn show(session: &Session, handle: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let (record, style) = (&agent.record, session.style);
-    let granted =
-        if record.actions.is_empty() { "none: it reads, and keeps notes".into() } else { record.actions.join(", ") };
+    let granted = if record.actions.is_empty() {
+        "none: it may only read and keep notes".into()
+    } else {
+        record.actions.join(", ")
+    };
     let mut lines = vec![
         style.paint(Color::Bold, &line(&record.name)),
         format!("handle      {}", record.handle),
@@ -134,7 +121,7 @@ async fn show(session: &Session, handle: &str) -> Result<(), Failure> {
         format!(
             "  {}  {}  {}",
             run.id,
-            style.paint(status_ink(run.status), run.status.name()),
+            style.paint(status_color(run.status), run.status.name()),
             fit(&line(&run.objective), 60)
         )
     });
@@ -151,62 +138,49 @@ async fn scratchpad(
 ) -> Result<(), Failure> {
     let pad = format!("/api/agents/{}/scratchpad", encoded(handle));
     match (what, version) {
-        (ScratchpadCommand::Show, None) => shown(session, &pad).await,
+        (ScratchpadCommand::Show, None) => show_scratchpad(session, &pad).await,
         (ScratchpadCommand::Show, Some(version)) => {
-            shown(session, &format!("{pad}/versions?limit=1&cursor={}", version.saturating_add(1))).await
+            show_scratchpad(session, &format!("{pad}/versions?limit=1&cursor={}", version.saturating_add(1))).await
         }
         (ScratchpadCommand::History, _) => history(session, &format!("{pad}/versions?limit=200")).await,
-        (ScratchpadCommand::Clear, _) => changed(session, &format!("{pad}/clear"), json!({}), "cleared").await,
+        (ScratchpadCommand::Clear, _) => change(session, &format!("{pad}/clear"), json!({}), "cleared").await,
         (ScratchpadCommand::Restore, Some(version)) => {
-            changed(session, &format!("{pad}/restore"), json!({ "version": version }), "restored").await
+            change(session, &format!("{pad}/restore"), json!({ "version": version }), "restored").await
         }
         (ScratchpadCommand::Restore, None) => Err(Failure::usage(format!(
-            "say which version: pleach agents scratchpad {handle} restore N\n`pleach agents scratchpad {handle} history` lists them."
+            "no version is given; nothing was changed. Type one: pleach agents scratchpad {handle} restore VERSION\n`pleach agents scratchpad {handle} history` lists the versions."
         ))),
     }
 }
 
-async fn shown(session: &Session, path: &str) -> Result<(), Failure> {
-    let Some(reader) = session.reader().await? else { return Ok(()) };
-    let found: Value = reader.client.get(path).await?;
-    reader.close().await;
+async fn show_scratchpad(session: &Session, path: &str) -> Result<(), Failure> {
+    let Some(found) = session.get::<Value>(path).await? else { return Ok(()) };
     let pad = if found["items"].is_array() { &found["items"][0] } else { &found };
-    match (session.json, pad["content"].as_str()) {
-        (true, _) => session.print_json(pad),
-        (false, None | Some("")) => print("The scratchpad is empty."),
-        (false, Some(content)) => print(&plain(content)),
+    match pad["content"].as_str() {
+        None | Some("") => session.print_value(pad, "The scratchpad is empty."),
+        Some(content) => session.print_value(pad, &plain(content)),
     }
     Ok(())
 }
 
 async fn history(session: &Session, path: &str) -> Result<(), Failure> {
-    let Some(reader) = session.reader().await? else { return Ok(()) };
-    let page: Page<Value> = reader.client.get(path).await?;
-    reader.close().await;
+    let Some(page) = session.get::<Page<Value>>(path).await? else { return Ok(()) };
     for pad in &page.items {
-        if session.json {
-            session.print_json(pad);
-            continue;
-        }
         let from = match (pad["run_id"].as_str(), pad["step"].as_u64()) {
             (Some(run), Some(step)) => format!("step {step} of run {run}"),
             (Some(run), None) if pad["actor"]["kind"] == "platform" => format!("lessons of run {run}"),
             (Some(run), None) => format!("reflection of run {run}"),
-            (None, _) => "a person, or the agent itself outside a task".into(),
+            (None, _) => "a person, or the subagent outside a task".into(),
         };
         let at: String = pad["at"].as_str().unwrap_or_default().chars().take(16).collect();
-        print(&format!("{:>4}  {at}  {:>6} characters  {from}", pad["version"], pad["characters"]));
+        let text = format!("{:>4}  {at}  {:>6} characters  {from}", pad["version"], pad["characters"]);
+        session.print_value(pad, &text);
     }
     Ok(())
 }
 
-async fn changed(session: &Session, path: &str, body: Value, what: &str) -> Result<(), Failure> {
-    let attached = session.writer().await?;
-    let written = attached.client.post::<Value>(path, &body).await;
-    let pad = closing(attached, written).await?;
-    match session.json {
-        true => session.print_json(&pad),
-        false => print(&format!("{what}: version {}, {} characters", pad["version"], pad["characters"])),
-    }
+async fn change(session: &Session, path: &str, body: Value, done: &str) -> Result<(), Failure> {
+    let pad: Value = session.post(path, &body).await?;
+    session.print_value(&pad, &format!("{done}: version {}, {} characters", pad["version"], pad["characters"]));
     Ok(())
 }

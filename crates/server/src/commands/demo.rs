@@ -1,5 +1,5 @@
-//! `demo`: a whole tree run on rehearsal in a directory of its own, as a person would live it: it grows, one branch
-//! asks, one fails and is tried again, the question is answered, the run ends. Nothing here is special: every part is a command people use.
+//! `demo`: a whole tree run on the rehearsal model in a temporary directory. One branch asks a question, which is answered, and one
+//! fails and is retried. Every step is a command that people use; nothing is simulated.
 
 use super::print;
 use crate::failure::Failure;
@@ -11,47 +11,47 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 const OBJECTIVE: &str = "Move a small bakery into a bigger shop without closing for more than two days";
-/// How long an answer takes at speed 1.
+/// Duration of a model call at speed 1.
 const PACE_MS: u32 = 1_500;
-/// How long a person thinks about a question at speed 1.
+/// Pause before a question is answered, at speed 1.
 const THINKING: Duration = Duration::from_secs(6);
-const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// Events in the log when the worker is killed: some branches have ended by then, others are at work.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+/// Events in the log when the worker is killed: some branches have ended by then, others are running.
 const CRASH_AFTER: u64 = 60;
-/// How a command ends whose run waits for a person.
+/// Exit code of a command whose run waits for a person.
 const WAITING: u8 = 3;
 
 #[derive(Debug, clap::Args)]
-pub struct DemoArgs {
-    /// How many times faster than a person would like to watch
+pub(crate) struct DemoArgs {
+    /// How many times faster than a comfortable pace
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     speed: u32,
-    /// Kill the worker in the middle, and go on
+    /// Kill the worker in the middle, then continue the run
     #[arg(long)]
     crash: bool,
 }
 
-pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
-    let stage = DemoDir::build(args.speed)?;
-    let mut worker = stage.start(&["run", OBJECTIVE, "--kind", "tree"])?;
+pub(crate) fn play(args: &DemoArgs) -> Result<u8, Failure> {
+    let demo = DemoDir::create(args.speed)?;
+    let mut worker = demo.start(&["run", OBJECTIVE, "--kind", "tree"])?;
     let (mut crash, mut retried) = (args.crash, false);
     let ended = loop {
         let over = worker.try_wait().map_err(|error| broken(&error))?;
         if over.is_none() {
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
-        let Some(run) = stage.look() else { if let Some(status) = over { break status } else { continue } };
+        let Some(run) = demo.run() else { if let Some(status) = over { break status } else { continue } };
         if let Some(status) = over {
             if code(status) != WAITING {
                 break status;
             }
-            // Nothing but a person can move it now: whoever does drives the run on.
+            // Only a person can continue it now; the command that does so drives the run.
             std::thread::sleep(THINKING / args.speed);
             let id = run.id.to_string();
-            let failed = stage.failed_node(&id).filter(|_| !retried);
-            worker = match (failed, stage.reply_to(&run)) {
-                (Some(node), _) => stage.start(&["retry", &id, "--node", &node])?,
-                (None, Some(text)) => stage.start(&["answer", &id, &text])?,
+            let failed = demo.failed_node(&id).filter(|_| !retried);
+            worker = match (failed, demo.reply_to(&run)) {
+                (Some(node), _) => demo.start(&["retry", &id, "--node", &node])?,
+                (None, Some(text)) => demo.start(&["answer", &id, &text])?,
                 (None, None) => break status,
             };
             retried = true;
@@ -59,16 +59,16 @@ pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
         }
         if crash && run.last_seq >= CRASH_AFTER {
             crash = false;
-            worker = stage.kill_and_go_on(worker, &run)?;
+            worker = demo.kill_and_continue(worker, &run)?;
         }
     };
     print(
-        "That was rehearsal: no model was asked and nothing was paid. Your own: pleach run \"…\" --kind tree, or pleach up for the page.",
+        "This was the rehearsal model: nothing was sent and nothing was paid. Start your own run with pleach run \"…\" --kind tree, or open the page with pleach up.",
     );
     Ok(code(ended))
 }
 
-/// A directory that is gone afterwards, and commands that see nothing of the real one.
+/// A temporary directory, and commands that see nothing but it.
 struct DemoDir {
     directory: PathBuf,
     program: PathBuf,
@@ -76,12 +76,15 @@ struct DemoDir {
 }
 
 impl DemoDir {
-    fn build(speed: u32) -> Result<DemoDir, Failure> {
+    fn create(speed: u32) -> Result<DemoDir, Failure> {
         let program = std::env::current_exe().map_err(|error| broken(&error))?;
         let directory =
             std::env::temp_dir().join(format!("pleach-demo-{}-{:08x}", std::process::id(), rand::random::<u32>()));
         std::fs::create_dir(&directory).map_err(|error| {
-            Failure::failed(format!("{} cannot be made: {error}\nTMPDIR chooses another place.", directory.display()))
+            Failure::failed(format!(
+                "{} cannot be created: {error}\nSet TMPDIR to another directory.",
+                directory.display()
+            ))
         })?;
         Ok(DemoDir { directory, program, pace_ms: PACE_MS / speed })
     }
@@ -102,20 +105,23 @@ impl DemoDir {
         self.command(arguments).spawn().map_err(|error| broken(&error))
     }
 
-    /// The run as it is now, once there is one.
-    fn look(&self) -> Option<RunRow> {
+    /// The run, once it is created.
+    fn run(&self) -> Option<RunRow> {
         let seen = self.command(&["ls", "--json"]).stderr(Stdio::null()).output().ok()?;
         serde_json::from_str(String::from_utf8_lossy(&seen.stdout).lines().next()?).ok()
     }
 
-    fn kill_and_go_on(&self, mut worker: Child, run: &RunRow) -> Result<Child, Failure> {
+    fn kill_and_continue(&self, mut worker: Child, run: &RunRow) -> Result<Child, Failure> {
         worker.kill().and_then(|()| worker.wait()).map_err(|error| broken(&error))?;
-        print(&format!("\n-- the worker was killed after event {}; what was stored is stored --", run.last_seq));
+        print(&format!(
+            "\n-- the worker was killed after event {}; the log is kept and another worker continues --",
+            run.last_seq
+        ));
         std::thread::sleep(Duration::from_secs(1));
         self.start(&["watch", &run.id.to_string()])
     }
 
-    /// A node that failed, which a person would try again.
+    /// The first node that failed.
     fn failed_node(&self, run: &str) -> Option<String> {
         let log = self.command(&["log", run, "--json"]).stderr(Stdio::null()).output().ok()?;
         let log = String::from_utf8_lossy(&log.stdout).into_owned();
@@ -124,7 +130,7 @@ impl DemoDir {
         failed.find_map(|event| event["nodeId"].as_str().map(str::to_owned))
     }
 
-    /// What a person would say to the open question, if there is one.
+    /// An answer to the open question: its first option, else its default.
     fn reply_to(&self, run: &RunRow) -> Option<String> {
         let open = run.questions.as_array()?.iter().find(|question| question["answer"].is_null())?;
         let choice = open["options"].get(0).unwrap_or(&open["default"]);
@@ -134,7 +140,7 @@ impl DemoDir {
 
 impl Drop for DemoDir {
     fn drop(&mut self) {
-        // Nothing in it is anybody's.
+        // A leftover in the temporary directory does no harm.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
@@ -144,5 +150,5 @@ fn code(ended: ExitStatus) -> u8 {
 }
 
 fn broken(error: &std::io::Error) -> Failure {
-    Failure::failed(format!("the demonstration cannot go on: {error}"))
+    Failure::failed(format!("the demo cannot continue: {error}"))
 }

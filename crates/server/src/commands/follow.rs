@@ -1,5 +1,5 @@
-//! Follows a run until it settles, whoever drives it: this process or the holder of the database. When the holder goes away,
-//! this process takes the database over and goes on from there.
+//! Follows a run until it settles. This process drives it, or the process that holds the database. When that one ends, this
+//! process takes the database over and drives the run from there.
 
 use super::{Session, nodes, note, print};
 use crate::api::Workspace;
@@ -22,21 +22,20 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-/// How a run is shown while it is waited for.
+/// What is printed while a run is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FollowOutput {
+pub(crate) enum FollowOutput {
     Nothing,
-    /// A picture in place.
+    /// A picture that is redrawn in place.
     Live,
-    /// One line per change worth one.
+    /// One line per event that has a sentence.
     Lines,
-    /// Events, one per line.
+    /// One event per line, as JSON.
     Events,
 }
 
 impl FollowOutput {
-    /// What a driving command shows unless it is told otherwise.
-    pub fn for_command(session: &Session, follow: Follow) -> FollowOutput {
+    pub(crate) fn for_command(session: &Session, follow: Follow) -> FollowOutput {
         match (session.json, follow.watch, follow.wait) {
             (true, ..) => FollowOutput::Nothing,
             (_, true, _) => FollowOutput::for_watching(session),
@@ -46,7 +45,7 @@ impl FollowOutput {
         }
     }
 
-    pub fn for_watching(session: &Session) -> FollowOutput {
+    pub(crate) fn for_watching(session: &Session) -> FollowOutput {
         match (session.json, session.on_terminal()) {
             (true, _) => FollowOutput::Events,
             (false, true) => FollowOutput::Live,
@@ -55,9 +54,9 @@ impl FollowOutput {
     }
 }
 
-/// What the last line of `--json` is.
+/// The last line of `--json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastLine {
+pub(crate) enum LastLine {
     Event,
     Run,
 }
@@ -68,8 +67,8 @@ enum FollowEnd {
     Interrupted(u8),
 }
 
-/// Stay until the run settles; the exit code says how.
-pub async fn stay(
+/// Follows the run until it settles; the exit code tells how it ended.
+pub(crate) async fn stay(
     session: &Session,
     attached: Attached,
     run: RunId,
@@ -80,24 +79,24 @@ pub async fn stay(
     let mut attached = attached;
     let mut signals = Signals::new()?;
     let mut viewer = Viewer::new(session, run, after, showing);
-    let mut in_vain = 0;
+    let mut failures = 0;
     loop {
         let seen = viewer.after;
         let ended = tokio::select! {
             ended = viewer.follow(&attached.client) => ended,
             code = signals.next() => Ok(FollowEnd::Interrupted(code)),
-            why = attached.unable() => Err(cannot_go_on(run, &why)),
+            why = attached.unable() => Err(cannot_continue(run, &why)),
         };
         viewer.screen.clear();
-        in_vain = if viewer.after > seen { 0 } else { in_vain + 1 };
+        failures = if viewer.after > seen { 0 } else { failures + 1 };
         match ended {
             Ok(FollowEnd::Settled(row)) => {
                 viewer.leave(&attached.client, &row).await;
                 return settled(session, attached, *row, last).await;
             }
-            Ok(FollowEnd::HolderGone) if attached.holds() && in_vain >= IN_VAIN => {
+            Ok(FollowEnd::HolderGone) if attached.holds() && failures >= MAX_FAILURES => {
                 attached.close().await;
-                return Err(cannot_go_on(run, "its log cannot be read"));
+                return Err(cannot_continue(run, "its log cannot be read"));
             }
             Ok(FollowEnd::HolderGone) => {
                 attached.close().await;
@@ -112,12 +111,12 @@ pub async fn stay(
     }
 }
 
-/// How often this process takes the database up again for a stream that breaks off without an event.
-const IN_VAIN: u32 = 3;
+/// How often this process opens the database again after a stream that broke off before any event.
+const MAX_FAILURES: u32 = 3;
 
-fn cannot_go_on(run: RunId, why: &str) -> Failure {
+fn cannot_continue(run: RunId, why: &str) -> Failure {
     Failure::failed(format!(
-        "run {run} cannot go on: {why}\nWhat was committed is kept as it is. `pleach doctor` says what is damaged and what to do."
+        "run {run} cannot continue: {why}\nEverything that was committed is kept. `pleach doctor` shows what is damaged and what to do."
     ))
 }
 
@@ -134,7 +133,7 @@ async fn settled(session: &Session, attached: Attached, row: RunRow, last: LastL
         (false, _) => {
             let lines = summary::lines(&row, &documents, session.style);
             lines.iter().for_each(|line| match line.strip_prefix(summary::NEXT) {
-                Some(command) => print(&format!("{}{}", summary::NEXT, session.spelled(command))),
+                Some(command) => print(&format!("{}{}", summary::NEXT, session.with_flags(command))),
                 None => print(line),
             });
         }
@@ -142,12 +141,12 @@ async fn settled(session: &Session, attached: Attached, row: RunRow, last: LastL
     Ok(summary::exit_code(&row))
 }
 
-/// What the run made, without the platform's own documents.
+/// The documents that the run wrote, without the platform's own.
 fn made(workspace: Workspace) -> Vec<Document> {
     workspace.documents.into_iter().filter(|document| document.props["doc_role"].is_null()).collect()
 }
 
-/// Ctrl-C: stop driving in order; a second one does not wait.
+/// After Ctrl-C. A second one ends the process without waiting for calls in flight.
 async fn detach(
     session: &Session,
     attached: Attached,
@@ -155,14 +154,12 @@ async fn detach(
     code: u8,
     signals: &mut Signals,
 ) -> Result<u8, Failure> {
-    let goes_on = match attached.holds() {
-        true => "calls in flight are given up to ten seconds",
-        false => "it goes on in the process that drives it",
+    let state = match attached.holds() {
+        true => "calls in flight have ten seconds to finish",
+        false => "another process drives it",
     };
-    note(&format!(
-        "detached from run {run}; {goes_on}\n`{}` continues it",
-        session.spelled(&format!("pleach watch {run}"))
-    ));
+    let command = session.with_flags(&format!("pleach watch {run}"));
+    note(&format!("detached from run {run}; {state}\n`{command}` continues it"));
     tokio::select! {
         () = attached.close() => {}
         _ = signals.next() => {}
@@ -170,20 +167,20 @@ async fn detach(
     Ok(code)
 }
 
-pub struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    pub fn new() -> Result<Signals, Failure> {
+    pub(crate) fn new() -> Result<Signals, Failure> {
         let listen =
             |kind| signal(kind).map_err(|error| Failure::failed(format!("signals cannot be handled: {error}")));
         Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
-    /// The exit code a shell expects after that signal.
-    pub async fn next(&mut self) -> u8 {
+    /// Waits for a signal and returns the exit code that shells expect after it.
+    pub(crate) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => 130,
             _ = self.terminate.recv() => 143,
@@ -191,7 +188,7 @@ impl Signals {
     }
 }
 
-/// Sees the events of one run in order, across holders.
+/// Reads the events of one run in order, across the processes that drive it, and prints them.
 struct Viewer<'a> {
     session: &'a Session,
     run: RunId,
@@ -204,7 +201,7 @@ struct Viewer<'a> {
     drawn_at: Option<Instant>,
 }
 
-/// A picture is drawn at most this often.
+/// The shortest time between two pictures.
 const FRAME: Duration = Duration::from_millis(100);
 
 impl<'a> Viewer<'a> {
@@ -248,7 +245,7 @@ impl<'a> Viewer<'a> {
                         match event.name.as_str() {
                             "settled" => return row(&event.data).map(|row| FollowEnd::Settled(Box::new(row))),
                             STORED => self.see(client, &event.data).await?,
-                            // Answers as they grow, and other news that is not of the log.
+                            // Deltas and other stream events that are not in the log.
                             _ => {}
                         }
                     }
@@ -266,7 +263,7 @@ impl<'a> Viewer<'a> {
             FollowOutput::Nothing => {}
             FollowOutput::Events => print(&json_line(json)),
             FollowOutput::Lines => {
-                if let Some(text) = self.live_state.event_lines.tell(&event) {
+                if let Some(text) = self.live_state.event_lines.line(&event) {
                     print(&text);
                 }
             }
@@ -280,7 +277,7 @@ impl<'a> Viewer<'a> {
         Ok(())
     }
 
-    /// What stays on the screen when the picture is taken away: the tree as it ended up.
+    /// Leaves the final tree on the screen.
     async fn leave(&mut self, client: &ApiClient, run: &RunRow) {
         if self.showing != FollowOutput::Live || run.kind != Kind::Tree {
             return;

@@ -1,6 +1,6 @@
 //! `pleach inbox`.
 
-use super::{Session, closing, print};
+use super::{Session, closing};
 use crate::api::Page;
 use crate::api_client::{ApiClient, ApiError};
 use crate::args::InboxArgs;
@@ -9,20 +9,21 @@ use crate::render::style::line;
 use serde_json::{Value, json};
 use store::notifications::Notice;
 
-pub async fn show(session: &Session, args: &InboxArgs) -> Result<u8, Failure> {
+pub(crate) async fn show(session: &Session, args: InboxArgs) -> Result<u8, Failure> {
     let attached = match args.read {
         true => Some(session.writer().await?),
         false => session.reader().await?,
     };
     let Some(attached) = attached else { return Ok(0) };
-    let notices = taken(&attached.client, args).await;
+    let notices = read(&attached.client, &args).await;
     for notice in closing(attached, notices).await? {
-        if session.json { session.print_json(&notice) } else { print(&sentence(&notice)) }
+        session.print_value(&notice, &text(&notice));
     }
     Ok(0)
 }
 
-async fn taken(client: &ApiClient, args: &InboxArgs) -> Result<Vec<Notice>, ApiError> {
+/// Marks as read exactly the notifications it returns.
+async fn read(client: &ApiClient, args: &InboxArgs) -> Result<Vec<Notice>, ApiError> {
     let unread = if args.all { "" } else { "unread=true&" };
     let limit = args.limit.clamp(1, 200);
     let page: Page<Notice> = client.get(&format!("/api/notifications?{unread}limit={limit}")).await?;
@@ -33,7 +34,7 @@ async fn taken(client: &ApiClient, args: &InboxArgs) -> Result<Vec<Notice>, ApiE
     Ok(page.items)
 }
 
-fn sentence(notice: &Notice) -> String {
+fn text(notice: &Notice) -> String {
     let body = if notice.body.is_empty() { String::new() } else { format!(": {}", line(&notice.body)) };
     let about =
         notice.run_id.map(|run| run.to_string()).or(notice.invitation_id.map(|invitation| invitation.to_string()));

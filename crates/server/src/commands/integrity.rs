@@ -1,4 +1,4 @@
-//! `pleach doctor` on stored data: what is damaged, what is intact, and what to do next.
+//! The part of `pleach doctor` that checks stored data: what is damaged, what is intact, and what to do next.
 
 use super::Session;
 use super::maintenance::Check;
@@ -9,10 +9,10 @@ use crate::file_lock::FileLock;
 use std::path::Path;
 use store::{Damage, Depth, Examination};
 
-/// How many damages are listed; the rest is counted.
+/// How many damages are listed; the others are counted.
 const LISTED: usize = 10;
 
-pub async fn checks(session: &Session, quick: bool) -> Vec<Check> {
+pub(crate) async fn checks(session: &Session, quick: bool) -> Vec<Check> {
     let mut checks = Vec::new();
     let opened = match &session.config.database.value {
         Database::Sqlite(path) => {
@@ -54,12 +54,15 @@ fn summary(found: &Examination, quick: bool) -> String {
     let more = damage.len().saturating_sub(LISTED);
     let more = if more > 0 { format!(" ({more} not listed)") } else { String::new() };
     let touched: std::collections::BTreeSet<_> = damage.iter().filter_map(run_of).collect();
-    let whole = runs.saturating_sub(touched.len() as u64);
+    let intact = runs.saturating_sub(touched.len() as u64);
     let next = match damage.iter().all(Damage::can_be_rebuilt) {
-        true => "No log is damaged: `pleach rebuild` computes the rows again",
+        true => "No log is damaged: `pleach rebuild` computes the projections again",
         false => RESTORE,
     };
-    format!("{} damages{more}, the first: {first}; the logs of {whole} of {runs} runs are whole. {next}", damage.len())
+    format!(
+        "{} damages{more}, the first: {first}; the logs of {intact} of {runs} runs are intact. {next}",
+        damage.len()
+    )
 }
 
 fn run_of(damage: &Damage) -> Option<engine::ids::RunId> {
@@ -69,15 +72,15 @@ fn run_of(damage: &Damage) -> Option<engine::ids::RunId> {
     }
 }
 
-/// The log beside a SQLite file is part of the database until it is folded in. Opening the file would make a new and empty
-/// one, so this is asked first, and nothing is opened where it is missing.
-pub fn lost_log(session: &Session) -> Option<Check> {
+/// The write-ahead log of a SQLite file is part of the database until it is checkpointed. Opening the database would create a new,
+/// empty one, so a missing log is looked for first and the database is not opened then.
+pub(crate) fn missing_wal(session: &Session) -> Option<Check> {
     let Database::Sqlite(database) = &session.config.database.value else { return None };
     let log = log_of(database);
     let needed = DataDir::of(&session.config).last_holder().is_some_and(|holder| holder.log_needed);
     (needed && database.exists() && !log.exists()).then(|| {
         let says = format!(
-            "the write-ahead log {} is gone, and the last process that held the database did not close it: what was committed last may be lost. {RESTORE}",
+            "the write-ahead log {} is gone, and the last process that held the database did not close it: the last commits may be lost. {RESTORE}",
             log.display()
         );
         Check { name: "damage".into(), ok: false, says }
@@ -88,7 +91,7 @@ fn log_damage(database: &Path) -> Option<String> {
     if !database.exists() {
         return None;
     }
-    // Whoever holds it may be writing to it this moment.
-    let _alone = FileLock::try_take(database).ok().flatten()?;
+    // The process that holds the database may be writing to it now.
+    let _lock = FileLock::try_take(database).ok().flatten()?;
     store::log_damage(&log_of(database))
 }

@@ -1,6 +1,6 @@
-//! `pleach agents lessons`: what a subagent learned in runs, and what becomes of it.
+//! `pleach agents lessons`: what a subagent learned in runs, and whether it enters its scratchpad.
 
-use super::{Session, closing, encoded, print};
+use super::{Session, encoded, print};
 use crate::api::{LessonAction, LessonDecision, Page};
 use crate::failure::Failure;
 use crate::render::style::line;
@@ -8,44 +8,36 @@ use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
 use store::Lesson;
 
-pub async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
-    let Some(reader) = session.reader().await? else { return Ok(()) };
+pub(crate) async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
     let path = format!("/api/agents/{}/lessons?limit=200", encoded(handle));
-    let page: Page<Lesson> = reader.client.get(&path).await?;
-    reader.close().await;
+    let Some(page) = session.get::<Page<Lesson>>(&path).await? else { return Ok(()) };
     for lesson in &page.items {
-        match session.json {
-            true => session.print_json(lesson),
-            false => print(&format!(
-                "{}  {:<9}  {}  {}",
-                lesson.id,
-                lesson.status.name(),
-                origin(lesson),
-                line(&lesson.text)
-            )),
-        }
+        let Lesson { id, status, text, .. } = lesson;
+        session.print_value(lesson, &format!("{id}  {:<9}  {}  {}", status.name(), origin(lesson), line(text)));
     }
-    let waits = page.items.iter().any(|lesson| lesson.status == LessonStatus::Pending);
-    if waits && !session.json {
+    let pending = page.items.iter().any(|lesson| lesson.status == LessonStatus::Pending);
+    if pending && !session.json {
         print(&format!(
-            "`pleach agents lessons {handle} --promote ID` adds one to the scratchpad, `--dismiss ID` lays it aside"
+            "`pleach agents lessons {handle} --promote ID` adds a lesson to the scratchpad, `--dismiss ID` dismisses it"
         ));
     }
     Ok(())
 }
 
-pub async fn settle(session: &Session, handle: &str, lesson: LessonId, action: LessonAction) -> Result<(), Failure> {
-    let attached = session.writer().await?;
+pub(crate) async fn decide(
+    session: &Session,
+    handle: &str,
+    lesson: LessonId,
+    action: LessonAction,
+) -> Result<(), Failure> {
     let path = format!("/api/agents/{}/lessons/{lesson}", encoded(handle));
-    let settled = attached.client.post::<Lesson>(&path, &LessonDecision { action }).await;
-    let lesson = closing(attached, settled).await?;
-    match (session.json, lesson.version) {
-        (true, _) => session.print_json(&lesson),
-        (false, Some(version)) => {
-            print(&format!("{}: part of the scratchpad since version {version}", lesson.status.name()))
-        }
-        (false, None) => print(lesson.status.name()),
-    }
+    let lesson: Lesson = session.post(&path, &LessonDecision { action }).await?;
+    let status = lesson.status.name();
+    let text = match lesson.version {
+        Some(version) => format!("{status}: part of the scratchpad since version {version}"),
+        None => status.to_owned(),
+    };
+    session.print_value(&lesson, &text);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Commands that maintain an installation: `rebuild prune doctor config completions`.
 
-use super::{Session, integrity, print};
+use super::{Session, integrity};
 use crate::args::Cli;
 use crate::attach;
 use crate::catalogue::Catalogue;
@@ -23,34 +23,32 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{LogCheck, SqlStore};
 
-pub fn completions(shell: clap_complete::Shell) -> u8 {
+pub(crate) fn completions(shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut script);
-    // Whoever reads it may have read enough.
+    // The reader may have closed the pipe.
     let _ = std::io::stdout().write_all(&script);
     0
 }
 
-pub fn show_config(session: &Session) -> u8 {
+pub(crate) fn show_config(session: &Session) -> u8 {
     for ConfigLine { key, value, origin } in session.config.lines() {
         let origin = origin.to_string();
-        match session.json {
-            true => session.print_json(&json!({"key": key, "value": value, "origin": origin})),
-            false => {
-                // Files that somebody else wrote are shown here too.
-                let value = line(value.as_deref().unwrap_or("(not set)"));
-                print(&format!("{:<34} {value:<50} ({})", line(&key), line(&origin)));
-            }
-        }
+        // `line` makes it harmless: the file may be somebody else's.
+        let shown = line(value.as_deref().unwrap_or("(not set)"));
+        session.print_value(
+            &json!({"key": key, "value": value, "origin": origin}),
+            &format!("{:<34} {shown:<50} ({})", line(&key), line(&origin)),
+        );
     }
     0
 }
 
-/// These work on the whole database, so on one machine nobody else may hold it meanwhile.
-async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<HolderLock>), Failure> {
+/// Opens the whole database. No other process may hold a SQLite file meanwhile.
+async fn open_alone(session: &Session) -> Result<(Arc<SqlStore>, Option<HolderLock>), Failure> {
     if let Some(server) = &session.config.server {
         return Err(Failure::usage(format!(
-            "this works on a database, not through the server {} ({}); nothing was changed. Run it where the database is, without that.",
+            "this command needs the database itself and does not work through the server {} ({}); nothing was changed. Run it on the machine of the database, without that setting.",
             server.value, server.origin
         )));
     }
@@ -58,33 +56,33 @@ async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<HolderLock>),
     dir.create()?;
     let hold = dir.try_hold()?;
     if hold.is_none() && matches!(session.config.database.value, Database::Sqlite(_)) {
-        let pid =
-            dir.last_holder().map_or_else(|| "another process".into(), |holder| format!("process {}", holder.pid));
         return Err(Failure::usage(format!(
-            "{pid} holds the database; nothing was changed. Stop it first, then run the command again."
+            "{} holds the database; nothing was changed. Stop it, then run the command again.",
+            holder(&dir)
         )));
     }
     Ok((attach::open(&session.config).await?, hold))
 }
 
-pub async fn rebuild(session: &Session) -> Result<u8, Failure> {
-    let (store, _hold) = alone(session).await?;
+/// The process that holds the database, for an error.
+pub(crate) fn holder(dir: &DataDir) -> String {
+    dir.last_holder().map_or_else(|| "another process".into(), |holder| format!("process {}", holder.pid))
+}
+
+pub(crate) async fn rebuild(session: &Session) -> Result<u8, Failure> {
+    let (store, _hold) = open_alone(session).await?;
     let unusable = |error| attach::unusable(&session.config, &error);
     let runs = store.rebuild().await.map_err(unusable)?;
-    // Rows made from a log that was changed are as wrong as the log.
-    let damaged = damage(&store.verify_all().await.map_err(unusable)?);
-    match session.json {
-        true => session.print_json(&json!({"rebuilt": runs, "damaged": damaged})),
-        false => {
-            print(&format!("the projections of {runs} runs were computed again from their logs"));
-            damaged.iter().for_each(|damage| print(damage));
-        }
-    }
+    // Projections of a damaged log are as wrong as the log.
+    let damaged = first_damage(&store.verify_all().await.map_err(unusable)?);
+    let text = [Some(format!("the projections of {runs} runs were computed again from their logs")), damaged.clone()];
+    let text: Vec<String> = text.into_iter().flatten().collect();
+    session.print_value(&json!({"rebuilt": runs, "damaged": damaged}), &text.join("\n"));
     Ok(u8::from(damaged.is_some()))
 }
 
-/// The first log that is not what was written.
-fn damage(verdicts: &[(RunId, LogCheck)]) -> Option<String> {
+/// The first log that is damaged.
+fn first_damage(verdicts: &[(RunId, LogCheck)]) -> Option<String> {
     verdicts.iter().find_map(|(run, verdict)| match verdict {
         LogCheck::Broken { seq, what } => {
             Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database"))
@@ -93,32 +91,32 @@ fn damage(verdicts: &[(RunId, LogCheck)]) -> Option<String> {
     })
 }
 
-pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failure> {
-    let (store, _hold) = alone(session).await?;
+pub(crate) async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failure> {
+    let (store, _hold) = open_alone(session).await?;
     let age = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
     let before = Timestamp(SystemClock.now().0.saturating_sub(age));
     let pruned = store.prune(before).await.map_err(|error| attach::unusable(&session.config, &error))?;
-    match session.json {
-        true => session.print_json(&json!({"runs": pruned.runs, "documents": pruned.documents, "blobs": pruned.blobs})),
-        false => print(&format!(
-            "removed {} runs that ended before {before}, with {} documents and {} texts nobody refers to",
-            pruned.runs, pruned.documents, pruned.blobs
-        )),
-    }
+    let store::Pruned { runs, documents, blobs, .. } = pruned;
+    session.print_value(
+        &json!({"runs": runs, "documents": documents, "blobs": blobs}),
+        &format!(
+            "deleted {runs} runs that ended before {before}, with {documents} documents and {blobs} texts that nothing refers to"
+        ),
+    );
     Ok(0)
 }
 
-/// One finding of the doctor.
-pub struct Check {
+/// One line of `pleach doctor`.
+pub(crate) struct Check {
     pub name: String,
     pub ok: bool,
     pub says: String,
 }
 
-pub async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
+pub(crate) async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
     let mut checks = vec![directory(session)];
-    match integrity::lost_log(session) {
-        Some(lost) => checks.push(lost),
+    match integrity::missing_wal(session) {
+        Some(missing) => checks.push(missing),
         None => {
             checks.push(database(session).await);
             checks.extend(integrity::checks(session, quick).await);
@@ -135,54 +133,43 @@ pub async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
     }));
     checks.extend(toolboxes(session).await);
     for check in &checks {
-        match session.json {
-            true => session.print_json(&json!({"check": check.name, "ok": check.ok, "detail": check.says})),
-            false => print(&format!("{} {:<10} {}", if check.ok { "✓" } else { "✗" }, check.name, check.says)),
-        }
+        let Check { name, ok, says } = check;
+        let mark = if *ok { "✓" } else { "✗" };
+        session.print_value(&json!({"check": name, "ok": ok, "detail": says}), &format!("{mark} {name:<10} {says}"));
     }
     Ok(u8::from(checks.iter().any(|check| !check.ok)))
 }
 
 fn directory(session: &Session) -> Check {
     let path = &session.config.data_dir.value;
-    let says = match std::fs::metadata(path) {
-        Ok(found) if !found.is_dir() => {
-            return Check { name: "data".into(), ok: false, says: format!("{} is not a directory", path.display()) };
-        }
+    let shown = path.display();
+    let (ok, says) = match std::fs::metadata(path) {
+        Ok(found) if !found.is_dir() => (false, format!("{shown} is not a directory")),
         Ok(_) => match access(path, Access::WRITE_OK | Access::EXEC_OK) {
-            Ok(()) => path.display().to_string(),
-            Err(error) => {
-                let says = format!("{} cannot be written: {error}; nothing can be stored until it can", path.display());
-                return Check { name: "data".into(), ok: false, says };
-            }
+            Ok(()) => (true, shown.to_string()),
+            Err(error) => (false, format!("{shown} cannot be written: {error}; nothing can be stored until it can")),
         },
-        Err(_) => format!("{} does not exist yet; the first run makes it", path.display()),
+        Err(_) => (true, format!("{shown} does not exist yet; the first run creates it")),
     };
-    Check { name: "data".into(), ok: true, says }
+    Check { name: "data".into(), ok, says }
 }
 
-/// The one that client commands speak to.
+/// The server that commands are sent to.
 async fn server(session: &Session, address: &Setting<String>) -> Check {
-    let says = match attach::to_server(&session.config, address, Duration::ZERO).await {
-        Ok(_) => {
-            return Check {
-                name: "server".into(),
-                ok: true,
-                says: format!("{} answers and accepts the token", address.value),
-            };
-        }
-        Err(failure) => failure.message,
+    let (ok, says) = match attach::to_server(&session.config, address, Duration::ZERO).await {
+        Ok(_) => (true, format!("{} answers and accepts the token", address.value)),
+        Err(failure) => (false, failure.message),
     };
-    Check { name: "server".into(), ok: false, says }
+    Check { name: "server".into(), ok, says }
 }
 
-/// This machine's own.
+/// The local database.
 async fn database(session: &Session) -> Check {
     let check = |ok, says: String| Check { name: "database".into(), ok, says };
     match attach::to_read(&session.config, &session.actor).await {
         Err(failure) => check(false, failure.message),
         Ok(None) => {
-            check(true, format!("{} does not exist yet; the first run makes it", session.config.database.value))
+            check(true, format!("{} does not exist yet; the first run creates it", session.config.database.value))
         }
         Ok(Some(reader)) => {
             let holder = reader.client.get::<crate::api::HolderView>("/api/holder").await;
@@ -196,19 +183,24 @@ async fn database(session: &Session) -> Check {
     }
 }
 
-/// Each server of tools is started or called, and lists what it has.
+/// Starts or calls each MCP server and lists its tools.
 async fn toolboxes(session: &Session) -> Vec<Check> {
     let catalogue = Catalogue::new(&session.config);
+<<<<<<< HEAD
     let asked = catalogue.outside().0.iter().map(|toolbox| async move {
         let state = ToolboxStatus::of(toolbox.server(), &offers(toolbox.as_ref()).await);
+=======
+    let checks = catalogue.outside().0.iter().map(|toolbox| async move {
+        let state = State::of(toolbox.server(), &offers(toolbox.as_ref()).await);
+>>>>>>> hub/p2-cli
         Check { name: format!("tools.{}", state.server), ok: state.ready, says: state.detail }
     });
-    let checks = futures::future::join_all(asked).await;
+    let checks = futures::future::join_all(checks).await;
     catalogue.close().await;
     checks
 }
 
-/// Each model is known, and whoever has it answers.
+/// Whether each model is known and its provider answers.
 async fn models(session: &Session) -> Check {
     let check = |ok, says| Check { name: "model".into(), ok, says };
     let catalogue = Catalogue::new(&session.config);
@@ -216,13 +208,13 @@ async fn models(session: &Session) -> Check {
         Ok(known) => known,
         Err(why) => return check(false, why),
     };
-    let mut asked = BTreeSet::new();
-    let mut troubles = Vec::new();
-    for spec in models.all().into_iter().filter(|spec| asked.insert(spec.provider.clone())) {
-        troubles.extend(catalogue.trouble_with(spec).await);
+    let mut seen = BTreeSet::new();
+    let mut problems = Vec::new();
+    for spec in models.all().into_iter().filter(|spec| seen.insert(spec.provider.clone())) {
+        problems.extend(catalogue.provider_problem(spec).await);
     }
-    let well = troubles.is_empty();
-    notes.splice(..0, troubles);
+    let ok = problems.is_empty();
+    notes.splice(..0, problems);
     let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
-    check(well, format!("{}{notes}", models.balanced.name()))
+    check(ok, format!("{}{notes}", models.balanced.name()))
 }

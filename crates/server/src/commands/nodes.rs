@@ -1,4 +1,4 @@
-//! Nodes of a tree run, as the commands name and show them.
+//! Nodes of a tree run: found by id or number, fetched for the tree view, and shown.
 
 use super::{Session, encoded, print};
 use crate::api::{NodeView, Page};
@@ -13,8 +13,8 @@ use engine::run::Kind;
 
 const PAGE: usize = 1_000;
 
-/// A node's id, or its number (`n3` or `3`).
-pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, Failure> {
+/// A node by its id or its number (`n3` or `3`).
+pub(crate) async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, Failure> {
     if let Ok(id) = text.parse() {
         return Ok(id);
     }
@@ -41,8 +41,8 @@ pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, F
     }
 }
 
-/// Bring a picture of the tree up to date.
-pub async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -> Result<(), ApiError> {
+/// Fetches the nodes that changed since the last call, and the plans.
+pub(crate) async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -> Result<(), ApiError> {
     let since = tree_view.seen_until().map(|at| format!("&since={}", encoded(&at.to_string()))).unwrap_or_default();
     let mut cursor = String::new();
     loop {
@@ -57,7 +57,7 @@ pub async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -
     Ok(())
 }
 
-pub async fn show(session: &Session, client: &ApiClient, run: RunId, node: NodeId) -> Result<(), Failure> {
+pub(crate) async fn show(session: &Session, client: &ApiClient, run: RunId, node: NodeId) -> Result<(), Failure> {
     let text = client.get_text(&format!("/api/runs/{run}/nodes/{node}")).await?;
     if session.json {
         print(&json_line(&text));

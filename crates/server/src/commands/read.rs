@@ -1,15 +1,15 @@
-//! Commands that only read: `ls show log report doc search`. None of them changes or drives anything.
+//! Commands that only read: `ls show log report doc search`.
 
-use super::{Session, encoded, no_such_run, nodes, note, print};
+use super::{Session, by_prefix, encoded, nodes, note, print};
 use crate::api::{Page, Workspace};
 use crate::api_client::{ApiClient, STORED};
-use crate::args::{DocArgs, ListArgs, LogArgs, ShowArgs};
+use crate::args::{DocArgs, ListArgs, LogArgs, Target};
 use crate::attach::Attached;
 use crate::failure::Failure;
 use crate::render::event_lines::EventLines;
 use crate::render::style::{fit, json_line, line, plain, width};
 use crate::render::tree_view::TreeView;
-use crate::render::{show, status_ink};
+use crate::render::{show, status_color};
 use engine::batch::{RunRow, StepRow};
 use engine::ids::{DocumentId, ProjectId, RunId};
 use engine::run::Kind;
@@ -20,29 +20,29 @@ use serde_json::value::RawValue;
 
 const LAST_ENTRIES: usize = 3;
 
-pub async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
+pub(crate) async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
     let mut query = String::new();
     for (name, value) in [("q", &args.q), ("status", &args.status), ("kind", &args.kind)] {
         query.extend(value.iter().map(|value| format!("&{name}={}", encoded(value))));
     }
-    let (mut left, mut cursor, mut idle) = (args.limit, String::new(), 0);
+    let (mut left, mut cursor, mut unfinished) = (args.limit, String::new(), 0);
     while left > 0 {
         let page: Page<RunRow> =
             reader.client.get(&format!("/api/runs?limit={}{query}{cursor}", left.min(200))).await?;
         left -= page.items.len().min(left);
         page.items.iter().for_each(|run| list_one(session, run));
-        idle += page.items.iter().filter(|run| run.status.is_live()).count();
+        unfinished += page.items.iter().filter(|run| run.status.is_live()).count();
         match page.next_cursor {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
         }
         if left == 0 && !session.json {
-            note(&format!("the newest {} are shown; --limit shows more", args.limit));
+            note(&format!("only the newest {} runs are listed; --limit N lists more", args.limit));
         }
     }
-    if idle > 0 && nobody_works(session, &reader) {
-        note(&format!("{idle} of these are not over, and no process works them: `pleach up` goes on"));
+    if unfinished > 0 && nobody_drives(session, &reader) {
+        note(&format!("{unfinished} unfinished, and no process drives them; `pleach up` continues them"));
     }
     reader.close().await;
     Ok(0)
@@ -58,7 +58,7 @@ fn list_one(session: &Session, run: &RunRow) {
     print(&format!(
         "{}  {}{padding}{:>8}  {}  {}",
         run.id,
-        session.style.paint(status_ink(run.status), status),
+        session.style.paint(status_color(run.status), status),
         cost,
         &run.created_at.to_string()[..16],
         fit(&line(&run.objective), 60)
@@ -73,21 +73,23 @@ fn list_one(session: &Session, run: &RunRow) {
     }
 }
 
-/// The file is open to be read, because no process holds it. On a shared database a worker may be anywhere.
-fn nobody_works(session: &Session, reader: &Attached) -> bool {
+/// Whether the database file is open to read because no process holds it. A shared database may have a worker anywhere.
+fn nobody_drives(session: &Session, reader: &Attached) -> bool {
     !session.json && !reader.client.is_remote() && !reader.holds()
 }
 
-/// The reader and the run it was asked about; without a database there is no run.
-async fn reach(session: &Session, text: &str) -> Result<(Attached, RunId), Failure> {
-    let id = session.find(text).await?;
-    let reader = session.reader().await?.ok_or_else(|| no_such_run(text))?;
-    Ok((reader, id))
+/// A reader and the id of a run; `None` when there is no database yet, which reading commands print nothing for.
+async fn find(session: &Session, text: &str) -> Result<Option<(Attached, RunId)>, Failure> {
+    let Some(reader) = session.reader().await? else { return Ok(None) };
+    let found = match text.parse() {
+        Ok(id) => Ok(id),
+        Err(_) => by_prefix(&reader.client, text).await,
+    };
+    Ok(Some((reader, found?)))
 }
 
-pub async fn show(session: &Session, args: ShowArgs) -> Result<u8, Failure> {
-    let Some(()) = exists(session).await? else { return Ok(0) };
-    let (reader, id) = reach(session, &args.run).await?;
+pub(crate) async fn show(session: &Session, args: Target) -> Result<u8, Failure> {
+    let Some((reader, id)) = find(session, &args.run).await? else { return Ok(0) };
     let client = &reader.client;
     if let Some(node) = &args.node {
         let node = nodes::find(session, id, node).await?;
@@ -97,23 +99,12 @@ pub async fn show(session: &Session, args: ShowArgs) -> Result<u8, Failure> {
     } else {
         let mut parts = parts(client, id).await?;
         show::lines(&mut parts, session.style).iter().for_each(|text| print(text));
-        if parts.run.status.is_live() && nobody_works(session, &reader) {
-            note(&format!("no process works it: `pleach watch {id}` goes on with it, `pleach up` with all"));
+        if parts.run.status.is_live() && nobody_drives(session, &reader) {
+            note(&format!("no process drives it; `pleach watch {id}` continues it, `pleach up` continues all runs"));
         }
     }
     reader.close().await;
     Ok(0)
-}
-
-/// Before there is a database, looking shows nothing.
-async fn exists(session: &Session) -> Result<Option<()>, Failure> {
-    match session.reader().await? {
-        Some(reader) => {
-            reader.close().await;
-            Ok(Some(()))
-        }
-        None => Ok(None),
-    }
 }
 
 async fn parts(client: &ApiClient, id: RunId) -> Result<show::Parts, Failure> {
@@ -135,41 +126,33 @@ async fn parts(client: &ApiClient, id: RunId) -> Result<show::Parts, Failure> {
     if run.kind == Kind::Tree {
         nodes::refresh(client, &mut tree_view, id).await?;
     }
-    let ledger = ledger(client, id).await?;
+    let mut facts = show::EventFacts::default();
+    each_event(client, id, 0, |json| facts.see(&serde_json::from_str(json).unwrap_or_default())).await?;
     let steps: Vec<StepRow> = match run.kind {
         Kind::Task => client.get(&format!("/api/runs/{id}/steps")).await?,
         Kind::Homework | Kind::Tree => Vec::new(),
     };
-    Ok(show::Parts { run, tree_view, workspace, entries, ledger, steps })
+    Ok(show::Parts { run, tree_view, workspace, entries, facts, steps })
 }
 
-/// Only the log knows what verified what, and which effects wait for a decision.
-async fn ledger(client: &ApiClient, id: RunId) -> Result<show::EventFacts, Failure> {
-    let mut ledger = show::EventFacts::default();
-    each_event(client, id, 0, |json| ledger.see(&serde_json::from_str(json).unwrap_or_default())).await?;
-    Ok(ledger)
-}
-
-async fn each_event(client: &ApiClient, id: RunId, after: u64, mut see: impl FnMut(&str)) -> Result<u64, Failure> {
-    let mut after = after;
+async fn each_event(client: &ApiClient, id: RunId, mut after: u64, mut see: impl FnMut(&str)) -> Result<(), Failure> {
     loop {
         let page: Page<Box<RawValue>> = client.get(&format!("/api/runs/{id}/events?after={after}&limit=500")).await?;
         page.items.iter().for_each(|event| see(event.get()));
         match page.next_cursor.and_then(|next| next.parse().ok()) {
             Some(next) => after = next,
-            None => return Ok(after + page.items.len() as u64),
+            None => return Ok(()),
         }
     }
 }
 
-pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
-    let Some(()) = exists(session).await? else { return Ok(0) };
-    let (reader, id) = reach(session, &args.run).await?;
+pub(crate) async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
+    let Some((reader, id)) = find(session, &args.run).await? else { return Ok(0) };
     let mut event_lines = EventLines::default();
     let mut show =
         |json: &str| if session.json { print(&json_line(json)) } else { print(&log_line(json, &mut event_lines)) };
     match args.follow {
-        false => drop(each_event(&reader.client, id, args.after, show).await?),
+        false => each_event(&reader.client, id, args.after, show).await?,
         true => {
             let mut events =
                 reader.client.events(&format!("/api/runs/{id}/stream?after={}&until=ended", args.after)).await?;
@@ -190,16 +173,15 @@ pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
 fn log_line(json: &str, event_lines: &mut EventLines) -> String {
     let event: Value = serde_json::from_str(json).unwrap_or_default();
     let text = |name: &str| line(event[name].as_str().unwrap_or_default());
-    let headline = event_lines.tell(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
+    let headline = event_lines.line(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
         Some(effect) => format!("{} {}", line(effect), line(event["payload"]["what"].as_str().unwrap_or_default())),
         None => line(event["payload"]["tool"].as_str().unwrap_or_default()),
     });
     format!("{:>6}  {}  {:<30} {}", event["seq"].to_string(), text("timestamp"), text("type"), headline)
 }
 
-pub async fn report(session: &Session, run: &str) -> Result<u8, Failure> {
-    let Some(()) = exists(session).await? else { return Ok(0) };
-    let (reader, id) = reach(session, run).await?;
+pub(crate) async fn report(session: &Session, run: String) -> Result<u8, Failure> {
+    let Some((reader, id)) = find(session, &run).await? else { return Ok(0) };
     let path = if session.json { "report" } else { "report.md" };
     let text = reader.client.get_text(&format!("/api/runs/{id}/{path}")).await?;
     reader.close().await;
@@ -207,11 +189,11 @@ pub async fn report(session: &Session, run: &str) -> Result<u8, Failure> {
     Ok(0)
 }
 
-pub async fn document(session: &Session, args: DocArgs) -> Result<u8, Failure> {
+pub(crate) async fn document(session: &Session, args: DocArgs) -> Result<u8, Failure> {
     match (args.id, args.search) {
-        (_, Some(query)) => search(session, &query, Some("document"), args.project, 50).await,
+        (_, Some(query)) => search(session, query, Some("document"), args.project, 50).await,
         (Some(id), None) => one_document(session, id).await,
-        (None, None) => Err(Failure::usage("a document id or --search QUERY is needed")),
+        (None, None) => Err(Failure::usage("no document is named. Type its id, or --search QUERY to find it.")),
     }
 }
 
@@ -251,31 +233,21 @@ fn markdown(document: &Document, entries: &[Entry]) -> String {
     format!("# {}\n\n{}", line(&document.title), plain(body.trim_end()))
 }
 
-pub async fn search(
+pub(crate) async fn search(
     session: &Session,
-    query: &str,
+    query: String,
     kind: Option<&str>,
     project: Option<ProjectId>,
     limit: usize,
 ) -> Result<u8, Failure> {
-    let Some(reader) = session.reader().await? else { return Ok(0) };
     let kind = kind.map(|kind| format!("&kind={kind}")).unwrap_or_default();
     let project = project.map(|id| format!("&project_id={id}")).unwrap_or_default();
-    let path = format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query));
-    let hits = reader.client.get::<Page<Value>>(&path).await?.items;
-    reader.close().await;
-    for hit in &hits {
+    let path = format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(&query));
+    let Some(page) = session.get::<Page<Value>>(&path).await? else { return Ok(0) };
+    for hit in &page.items {
         let text = |name: &str| line(hit[name].as_str().unwrap_or_default());
-        match session.json {
-            true => session.print_json(hit),
-            false => print(&format!(
-                "{}  {:<8}  {}\n    {}",
-                text("id"),
-                text("kind"),
-                text("title"),
-                fit(&text("excerpt"), 100)
-            )),
-        }
+        let (id, kind, title, excerpt) = (text("id"), text("kind"), text("title"), fit(&text("excerpt"), 100));
+        session.print_value(hit, &format!("{id}  {kind:<8}  {title}\n    {excerpt}"));
     }
     Ok(0)
 }

@@ -13,9 +13,9 @@ use engine::run::LONGEST_OBJECTIVE;
 use runtime::ports::Clock;
 use std::io::Read;
 
-pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
+pub(crate) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
     let objective = objective(&args.objective)?;
-    // Chosen here, so that asking again after a holder went away makes no second run.
+    // Chosen here, so that sending the request again after a lost connection does not create a second run.
     let id: RunId = ids::derive(SystemClock.now(), &[&rand::random::<[u8; 16]>()]).into();
     let new = NewRun {
         id: Some(id),
@@ -35,9 +35,9 @@ pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
     if args.follow.detach {
         let attached = session.writer().await?;
         let created = attached.client.post::<RunRow>("/api/runs", &new).await;
-        let worked = super::drive::worked_by(&attached).await;
+        let driven = super::drive::driven_by(&attached).await;
         let row = closing(attached, created).await?;
-        session.print_run(&row, &format!("run {} is queued; {worked}\n`pleach watch {}` follows it", row.id, row.id));
+        session.print_value(&row, &format!("run {} is queued; {driven}\n`pleach watch {}` follows it", row.id, row.id));
         return Ok(0);
     }
     let attached = session.driver(id).await?;
@@ -60,26 +60,25 @@ async fn begin(
             row.id, row.model, row.id
         ));
     }
-    let code = follow::stay(session, attached, row.id, 0, showing, follow::LastLine::Run).await?;
-    Ok(code)
+    follow::stay(session, attached, row.id, 0, showing, follow::LastLine::Run).await
 }
 
 fn objective(text: &str) -> Result<String, Failure> {
     let mut objective = text.to_owned();
     if text == "-" {
         objective.clear();
-        std::io::stdin()
-            .read_to_string(&mut objective)
-            .map_err(|error| Failure::usage(format!("standard input is not text: {error}")))?;
+        std::io::stdin().read_to_string(&mut objective).map_err(|error| {
+            Failure::usage(format!("the objective cannot be read from standard input: {error}\nNo run was made."))
+        })?;
     }
-    // Checked here too, so that a text over the size of a request is still refused with its own size.
+    // Checked here too, so that a text larger than a request may be is refused with its own size.
     let characters = objective.chars().count();
     match objective.trim().is_empty() {
         true => Err(Failure::usage(
-            "the objective is empty; no run was made.\nSay what is to be achieved, e.g. pleach run \"Compare three note-taking apps\"",
+            "the objective is empty; no run was made.\nType what to achieve, e.g. pleach run \"Compare three note-taking apps\"",
         )),
         false if characters > LONGEST_OBJECTIVE => Err(Failure::usage(format!(
-            "the objective has {characters} characters; {LONGEST_OBJECTIVE} is the most. No run was made.\nPut the material into a document and refer to it."
+            "the objective has {characters} characters; at most {LONGEST_OBJECTIVE} are allowed. No run was made.\nPut the material into a document and refer to it."
         ))),
         false => Ok(objective),
     }

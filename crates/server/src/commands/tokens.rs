@@ -1,6 +1,6 @@
 //! `pleach token`.
 
-use super::{Session, closing, every, note, print};
+use super::{Session, all_pages, closing, note};
 use crate::api::{CodeView, CreatedToken, NewCode, NewToken, TokenView};
 use crate::api_client::{ApiClient, ApiError};
 use crate::args::TokenCommand;
@@ -11,48 +11,47 @@ use engine::ids::KeyId;
 use runtime::ports::Clock;
 use std::time::Duration;
 
-pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failure> {
+pub(crate) async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failure> {
     match command {
         TokenCommand::Create { handle: actor, name, scopes, projects: project_ids, expires } => {
             let in_ms = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
             let expires_at = expires.map(|age| SystemClock.now().plus_ms(in_ms(age)));
-            create(session, NewToken { actor, name, scopes: Some(scopes), project_ids, expires_at }).await
+            create(session, NewToken { actor, name, scopes: Some(scopes), project_ids, expires_at }).await?;
         }
-        TokenCommand::Ls { all } => list(session, all).await,
+        TokenCommand::Ls { all } => {
+            let whose = if all { "actor=*&" } else { "" };
+            let tokens: Vec<TokenView> = session.list(&format!("/api/tokens?{whose}limit=200")).await?;
+            tokens.iter().for_each(|token| session.print_value(token, &text(token)));
+        }
         TokenCommand::Revoke { id, all: _ } => {
             let attached = session.writer().await?;
-            let ended = revoke(&attached.client, id).await;
-            for token in closing(attached, ended).await? {
-                print_token(session, &token, &format!("{} {} is not valid any more", token.kind, token.id));
+            let revoked = revoke(&attached.client, id).await;
+            for token in closing(attached, revoked).await? {
+                session.print_value(&token, &format!("{} {} is revoked", token.kind, token.id));
             }
-            Ok(0)
         }
-        TokenCommand::Link { scope } => link(session, NewCode { scope: Some(scope) }).await,
+        TokenCommand::Link { scope } => link(session, NewCode { scope: Some(scope) }).await?,
     }
-}
-
-/// The secret alone goes to standard output, for `TOKEN=$(pleach token create)`.
-async fn create(session: &Session, new: NewToken) -> Result<u8, Failure> {
-    let attached = session.writer().await?;
-    let made = attached.client.post::<CreatedToken>("/api/tokens", &new).await;
-    let made = closing(attached, made).await?;
-    if session.json {
-        session.print_json(&made);
-        return Ok(0);
-    }
-    print(&made.token);
-    let until = made.record.expires_at.map_or_else(|| "until it is revoked".into(), |end| format!("until {end}"));
-    note(&format!(
-        "valid {until}, for {}{}; it is not shown again. `pleach token revoke {}` ends it",
-        made.record.scopes.join(", "),
-        within(&made.record),
-        made.record.id
-    ));
     Ok(0)
 }
 
-/// What it is narrowed to, if it is.
-fn within(token: &TokenView) -> String {
+/// Only the secret goes to standard output, for `TOKEN=$(pleach token create)`.
+async fn create(session: &Session, new: NewToken) -> Result<(), Failure> {
+    let made: CreatedToken = session.post("/api/tokens", &new).await?;
+    session.print_value(&made, &made.token);
+    if !session.json {
+        let token = &made.record;
+        let until = token.expires_at.map_or_else(|| "until it is revoked".into(), |end| format!("until {end}"));
+        let (scopes, projects, id) = (token.scopes.join(", "), in_projects(token), token.id);
+        note(&format!(
+            "valid {until}, for {scopes}{projects}; it is not shown again. `pleach token revoke {id}` revokes it"
+        ));
+    }
+    Ok(())
+}
+
+/// The projects that a bound token is restricted to.
+fn in_projects(token: &TokenView) -> String {
     match token.project_ids.as_slice() {
         [] => String::new(),
         [only] => format!(" in project {only}"),
@@ -65,64 +64,36 @@ async fn revoke(client: &ApiClient, id: Option<KeyId>) -> Result<Vec<TokenView>,
     let ids: Vec<KeyId> = match id {
         Some(id) => vec![id],
         None => {
-            let tokens: Vec<TokenView> = every(client, "/api/tokens?actor=*&limit=200").await?;
+            let tokens: Vec<TokenView> = all_pages(client, "/api/tokens?actor=*&limit=200").await?;
             tokens.into_iter().filter(|token| token.revoked_at.is_none()).map(|token| token.id).collect()
         }
     };
-    let mut ended = Vec::new();
+    let mut revoked = Vec::new();
     for id in ids {
-        ended.push(client.delete(&format!("/api/tokens/{id}")).await?);
+        revoked.push(client.delete(&format!("/api/tokens/{id}")).await?);
     }
-    Ok(ended)
+    Ok(revoked)
 }
 
-async fn list(session: &Session, all: bool) -> Result<u8, Failure> {
-    let Some(reader) = session.reader().await? else { return Ok(0) };
-    let whose = if all { "actor=*&" } else { "" };
-    let tokens: Vec<TokenView> = every(&reader.client, &format!("/api/tokens?{whose}limit=200")).await?;
-    reader.close().await;
-    for token in &tokens {
-        print_token(session, token, &sentence(token));
-    }
-    Ok(0)
-}
-
-fn sentence(token: &TokenView) -> String {
-    let now = SystemClock.now();
+fn text(token: &TokenView) -> String {
     let state = match (token.revoked_at, token.expires_at) {
-        (Some(at), _) => format!("ended {at}"),
-        (None, Some(end)) if end <= now => format!("expired {end}"),
-        (None, Some(end)) => format!("until {end}"),
+        (Some(at), _) => format!("revoked {at}"),
+        (None, Some(end)) if end <= SystemClock.now() => format!("expired {end}"),
+        (None, Some(end)) => format!("valid until {end}"),
         (None, None) => "valid".into(),
     };
     let used = token.used_at.map_or_else(|| "never used".into(), |at| format!("used {at}"));
-    format!(
-        "{}  {:<7}  {}…  {:<14}  {state}, {used}  {}{}",
-        token.id,
-        token.kind,
-        token.prefix,
-        token.scopes.join(","),
-        line(&token.name),
-        within(token)
-    )
+    let TokenView { id, kind, prefix, scopes, name, .. } = token;
+    let (scopes, name, projects) = (scopes.join(","), line(name), in_projects(token));
+    format!("{id}  {kind:<7}  {prefix}…  {scopes:<14}  {state}, {used}  {name}{projects}")
 }
 
-async fn link(session: &Session, new: NewCode) -> Result<u8, Failure> {
-    let attached = session.writer().await?;
-    let made = attached.client.post::<CodeView>("/api/login-codes", &new).await;
-    let made = closing(attached, made).await?;
-    if session.json {
-        session.print_json(&made);
-        return Ok(0);
+async fn link(session: &Session, new: NewCode) -> Result<(), Failure> {
+    let made: CodeView = session.post("/api/login-codes", &new).await?;
+    let no_server = || format!("/login?code={}  (append it to the address that `pleach up` prints)", made.code);
+    session.print_value(&made, &made.url.clone().unwrap_or_else(no_server));
+    if !session.json {
+        note(&format!("works once, until {}, for {}", made.expires_at, made.scopes.join(", ")));
     }
-    match &made.url {
-        Some(url) => print(url),
-        None => print(&format!("/login?code={}  (once `pleach up` says where it is)", made.code)),
-    }
-    note(&format!("works once, until {}, for {}", made.expires_at, made.scopes.join(", ")));
-    Ok(0)
-}
-
-fn print_token(session: &Session, token: &TokenView, sentence: &str) {
-    if session.json { session.print_json(token) } else { print(sentence) }
+    Ok(())
 }

@@ -1,6 +1,6 @@
-//! `pleach tools` lists the tools that runs can use; `pleach mcp` serves runs to another program over standard input and output.
+//! `pleach tools` lists the tools that runs may use; `pleach mcp` serves runs to another program over standard input and output.
 
-use super::{Session, closing, note, print};
+use super::{Session, note, print};
 use crate::api::{Tools, described};
 use crate::attach;
 use crate::catalogue::Catalogue;
@@ -11,12 +11,9 @@ use crate::render::style::line;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn list(session: &Session) -> Result<u8, Failure> {
-    let tools: Tools = match session.reader().await? {
-        Some(reader) => {
-            let tools = reader.client.get("/api/tools").await;
-            closing(reader, tools).await?
-        }
+pub(crate) async fn list(session: &Session) -> Result<u8, Failure> {
+    let tools: Tools = match session.get("/api/tools").await? {
+        Some(tools) => tools,
         None => {
             let catalogue = Catalogue::new(&session.config);
             let tools = described(&catalogue, &catalogue.outside().0).await;
@@ -30,9 +27,9 @@ pub async fn list(session: &Session) -> Result<u8, Failure> {
         return Ok(0);
     }
     for tool in &tools.items {
-        let word = |key: &str| tool[key].as_str().unwrap_or_default();
-        let about: String = line(word("description")).chars().take(90).collect();
-        print(&format!("{:<36} {:<10}  {about}", line(word("name")), word("class")));
+        let field = |key: &str| tool[key].as_str().unwrap_or_default();
+        let about: String = line(field("description")).chars().take(90).collect();
+        print(&format!("{:<36} {:<10}  {about}", line(field("name")), field("class")));
     }
     for server in &tools.servers {
         let mark = if server.ready { "✓" } else { "✗" };
@@ -41,19 +38,19 @@ pub async fn list(session: &Session) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Until the other side closes our input. Whoever holds the database works what is started; if nobody does, we do.
-pub async fn converse(session: &Session) -> Result<u8, Failure> {
+/// Runs until standard input is closed. The process that holds the database drives the runs; when there is none, this one does.
+pub(crate) async fn converse(session: &Session) -> Result<u8, Failure> {
     let attached = match &session.config.server {
         Some(server) => attach::to_server(&session.config, server, Duration::ZERO).await?,
         None => attach::to_work(&session.config, &session.actor, WorkerScope::Everything).await?,
     };
-    let face = RunTools::new(attached.client.clone(), true);
-    let spoken = mcp::server::converse(Arc::new(face), tokio::io::stdin(), tokio::io::stdout()).await;
+    let tools = RunTools::new(attached.client.clone(), true);
+    let ended = mcp::server::converse(Arc::new(tools), tokio::io::stdin(), tokio::io::stdout()).await;
     attached.close().await;
-    match spoken {
+    match ended {
         Ok(()) => Ok(0),
         Err(why) => {
-            note(&format!("the conversation ended: {why}"));
+            note(&format!("the MCP connection broke: {why}"));
             Ok(1)
         }
     }

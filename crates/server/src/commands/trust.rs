@@ -1,5 +1,5 @@
-//! `trust`: what the files of the working directory would do, and whether they may. Works without any configuration, since
-//! that is what it decides about.
+//! `trust`: shows what the configuration files of the working directory would do and records whether they may. It runs before the
+//! configuration is loaded, because its decision changes what is loaded.
 
 use super::{note, print};
 use crate::args::{TrustArgs, TrustCommand};
@@ -15,7 +15,7 @@ use serde_json::json;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-pub fn trust(environment: &Environment, args: TrustArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn trust(environment: &Environment, args: TrustArgs, json: bool) -> Result<u8, Failure> {
     let records = TrustRecords::read(environment)?;
     match args.command {
         Some(TrustCommand::Ls) => Ok(list(&records, json)),
@@ -27,33 +27,33 @@ pub fn trust(environment: &Environment, args: TrustArgs, json: bool) -> Result<u
 fn list(records: &TrustRecords, json: bool) -> u8 {
     for TrustRecord { path, hash, at, decision, variables } in &records.all {
         let path = path.display().to_string();
+        let declined = if *decision == Decision::Declined { "  (declined)" } else { "" };
         match json {
-            true => say(&json!({"path": path, "hash": hash, "at": at, "decision": decision, "variables": variables})),
-            false => {
-                let declined = if *decision == Decision::Declined { "  (declined)" } else { "" };
-                print(&format!("{}  sha256:{}  {at}{declined}", line(&path), line(hash)));
+            true => {
+                print_json(&json!({"path": path, "hash": hash, "at": at, "decision": decision, "variables": variables}))
             }
+            false => print(&format!("{}  sha256:{}  {at}{declined}", line(&path), line(hash))),
         }
     }
     0
 }
 
 fn revoke(environment: &Environment, mut records: TrustRecords, path: &Path) -> Result<u8, Failure> {
-    let path = settled(&environment.directory.join(path));
-    let forgotten = records.revoke(&path);
-    if forgotten == 0 {
+    let path = recorded_path(&environment.directory.join(path));
+    let revoked = records.revoke(&path);
+    if revoked == 0 {
         return Err(Failure::usage(format!(
-            "nothing is trusted at {}; nothing was changed.\n`pleach trust ls` shows what is.",
+            "no trusted file is at {}; nothing was changed.\n`pleach trust ls` lists your decisions.",
             path.display()
         )));
     }
     records.save()?;
-    print(&format!("{} is trusted no longer ({forgotten} revoked)", line(&path.display().to_string())));
+    print(&format!("{} is no longer trusted ({revoked} revoked)", line(&path.display().to_string())));
     Ok(0)
 }
 
-/// As it was recorded: the directory in its true place, and the name as it is. What is gone by now is named as it was.
-fn settled(path: &Path) -> PathBuf {
+/// The path as the records have it: the directory canonical, the file name as typed. A missing file may still be revoked.
+fn recorded_path(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     }
@@ -73,30 +73,32 @@ fn untrusted(environment: &Environment, records: &TrustRecords) -> Result<Vec<(L
 fn decide(environment: &Environment, mut records: TrustRecords, yes: bool, json: bool) -> Result<u8, Failure> {
     let files = untrusted(environment, &records)?;
     if files.is_empty() {
-        note("nothing in this directory waits for your trust");
+        note("no file of this directory needs your trust");
         return Ok(0);
     }
     for (file, why) in &files {
-        if json { say(&described(file, why)) } else { shown(file, why).iter().for_each(|line| print(line)) }
+        if json {
+            print_json(&preview_json(file, why))
+        } else {
+            preview_lines(file, why).iter().for_each(|line| print(line))
+        }
     }
     if !yes && !std::io::stdin().is_terminal() {
         return Err(Failure::usage(
-            "nothing was trusted: there is no terminal to ask on.\nIf this is what you want to happen: pleach trust --yes",
+            "nothing was trusted: there is no terminal to ask on.\nTo trust these files without a question: pleach trust --yes",
         ));
     }
-    let decision = if yes || asked(files.len()) { Decision::Trusted } else { Decision::Declined };
+    let decision = if yes || confirm(files.len()) { Decision::Trusted } else { Decision::Declined };
     record(&mut records, &files, decision)?;
     match decision {
-        Decision::Trusted => {
-            note("trusted, as long as they stay as they are; `pleach trust revoke PATH` takes it back")
-        }
+        Decision::Trusted => note("trusted until the content changes; `pleach trust revoke PATH` revokes it"),
         Decision::Declined => note("nothing was trusted"),
     }
     Ok(u8::from(decision == Decision::Declined))
 }
 
-/// Before a command that would use them: on a terminal, and not about what was declined already.
-pub fn offer(environment: &Environment) -> Result<(), Failure> {
+/// Asks before a command that would use the files: only on a terminal, and not again about a declined file.
+pub(crate) fn offer(environment: &Environment) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(());
     }
@@ -107,9 +109,9 @@ pub fn offer(environment: &Environment) -> Result<(), Failure> {
         return Ok(());
     }
     for (file, why) in &files {
-        shown(file, why).iter().for_each(|line| note(line));
+        preview_lines(file, why).iter().for_each(|line| note(line));
     }
-    let decision = if asked(files.len()) { Decision::Trusted } else { Decision::Declined };
+    let decision = if confirm(files.len()) { Decision::Trusted } else { Decision::Declined };
     record(&mut records, &files, decision)
 }
 
@@ -119,8 +121,8 @@ fn record(records: &mut TrustRecords, files: &[(LocalFile, Distrust)], decision:
     records.save()
 }
 
-fn shown(file: &LocalFile, why: &Distrust) -> Vec<String> {
-    let changed = if *why == Distrust::Changed { " has changed since you trusted it, and" } else { "" };
+fn preview_lines(file: &LocalFile, why: &Distrust) -> Vec<String> {
+    let changed = if *why == Distrust::Changed { " has changed since you trusted it and" } else { "" };
     let mut lines = vec![format!("{}{changed} would:", line(&file.path.display().to_string()))];
     let TrustPreview { acts, variables } = TrustPreview::of(file);
     for act in &acts {
@@ -131,30 +133,31 @@ fn shown(file: &LocalFile, why: &Distrust) -> Vec<String> {
     }
     if !variables.is_empty() {
         let names: Vec<&str> = variables.iter().map(String::as_str).collect();
-        lines.push(format!("  of your environment it reads {}, and nothing else", line(&names.join(", "))));
+        lines.push(format!("  reads from your environment only {}", line(&names.join(", "))));
     }
     if file.risky.mcp.values().any(|server| server.value.get("command").is_some()) {
-        lines.push("  programs that it runs can do whatever you can, and may change without this file changing".into());
+        lines
+            .push("  programs it starts can do whatever you can, and may change while this file stays the same".into());
     }
     lines
 }
 
-fn described(file: &LocalFile, why: &Distrust) -> serde_json::Value {
+fn preview_json(file: &LocalFile, why: &Distrust) -> serde_json::Value {
     let TrustPreview { acts, variables } = TrustPreview::of(file);
     let acts: Vec<_> = acts.iter().map(|act| json!({"key": act.key, "does": act.does})).collect();
     let changed = *why == Distrust::Changed;
     json!({"path": file.path.display().to_string(), "hash": file.hash, "changed": changed, "would": acts, "variables": variables})
 }
 
-fn asked(files: usize) -> bool {
-    let them = if files == 1 { "this file as it is" } else { "these files as they are" };
+fn confirm(files: usize) -> bool {
+    let which = if files == 1 { "this file" } else { "these files" };
     let mut out = std::io::stderr().lock();
-    let _ = write!(out, "Trust {them} now? [y/N] ").and_then(|()| out.flush());
+    let _ = write!(out, "Trust {which} with this content? [y/N] ").and_then(|()| out.flush());
     let mut answer = String::new();
     let _ = std::io::stdin().lock().read_line(&mut answer);
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-fn say(value: &serde_json::Value) {
+fn print_json(value: &serde_json::Value) {
     print(&json_line(&value.to_string()));
 }

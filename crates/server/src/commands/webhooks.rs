@@ -10,7 +10,7 @@ use serde_json::json;
 use store::notifications::{Delivery, DeliveryState};
 use uuid::Uuid;
 
-pub async fn webhooks(session: &Session, command: WebhookCommand) -> Result<u8, Failure> {
+pub(crate) async fn webhooks(session: &Session, command: WebhookCommand) -> Result<u8, Failure> {
     match command {
         WebhookCommand::Add { url, kinds, template } => add(session, NewWebhook { url, kinds, template }).await,
         WebhookCommand::Ls => list(session).await,
@@ -20,21 +20,17 @@ pub async fn webhooks(session: &Session, command: WebhookCommand) -> Result<u8, 
     }
 }
 
-/// The secret alone goes to standard output, for `SECRET=$(pleach webhooks add URL)`.
+/// Only the secret goes to standard output, for `SECRET=$(pleach webhooks add URL)`.
 async fn add(session: &Session, new: NewWebhook) -> Result<u8, Failure> {
-    let attached = session.writer().await?;
-    let made = attached.client.post::<WebhookView>("/api/webhooks", &new).await;
-    let made = closing(attached, made).await?;
+    let webhook: WebhookView = session.post("/api/webhooks", &new).await?;
     if session.json {
-        session.print_json(&made);
+        session.print_json(&webhook);
         return Ok(0);
     }
-    print(made.secret.as_deref().unwrap_or_default());
+    print(webhook.secret.as_deref().unwrap_or_default());
+    let (id, kinds) = (webhook.id, kinds(&webhook));
     note(&format!(
-        "webhook {} sends {}; the secret that signs is not shown again. `pleach webhooks test {}` tries it",
-        made.id,
-        kinds(&made),
-        made.id
+        "webhook {id} sends {kinds}; its signing secret is not shown again. `pleach webhooks test {id}` sends a test"
     ));
     Ok(0)
 }
@@ -44,19 +40,12 @@ fn kinds(webhook: &WebhookView) -> String {
 }
 
 async fn list(session: &Session) -> Result<u8, Failure> {
-    let Some(reader) = session.reader().await? else { return Ok(0) };
-    let webhooks = reader.client.get::<Vec<WebhookView>>("/api/webhooks").await;
-    for webhook in closing(reader, webhooks).await? {
-        let state = webhook.disabled_reason.as_deref().map_or_else(String::new, |why| format!("  disabled: {why}"));
-        let said = format!(
-            "{}  {:<8}  {}  {}{}",
-            webhook.id,
-            webhook.template.name(),
-            line(&webhook.url),
-            kinds(&webhook),
-            line(&state)
-        );
-        if session.json { session.print_json(&webhook) } else { print(&said) }
+    let webhooks: Option<Vec<WebhookView>> = session.get("/api/webhooks").await?;
+    for webhook in webhooks.into_iter().flatten() {
+        let disabled = webhook.disabled_reason.as_deref().map_or_else(String::new, |why| format!("  disabled: {why}"));
+        let (id, template, url) = (webhook.id, webhook.template.name(), line(&webhook.url));
+        let text = format!("{id}  {template:<8}  {url}  {}{}", kinds(&webhook), line(&disabled));
+        session.print_value(&webhook, &text);
     }
     Ok(0)
 }
@@ -65,40 +54,28 @@ async fn remove(session: &Session, id: Uuid) -> Result<u8, Failure> {
     let attached = session.writer().await?;
     let removed = attached.client.send(Method::DELETE, &format!("/api/webhooks/{id}"), &json!({})).await;
     closing(attached, removed).await?;
-    let said = format!("nothing is sent to webhook {id} any more");
-    if session.json {
-        session.print_json(&json!({"id": id, "removed": true}))
-    } else {
-        print(&said)
-    }
+    session.print_value(&json!({"id": id, "removed": true}), &format!("webhook {id} is removed"));
     Ok(0)
 }
 
-/// Fails when the test was not taken.
+/// Fails when the test was not delivered.
 async fn test(session: &Session, id: Uuid) -> Result<u8, Failure> {
-    let attached = session.writer().await?;
-    let sent = attached.client.post::<Delivery>(&format!("/api/webhooks/{id}/test"), &json!({})).await;
-    let sent = closing(attached, sent).await?;
-    if session.json {
-        session.print_json(&sent)
-    } else {
-        print(&sentence(&sent))
-    }
+    let sent: Delivery = session.post(&format!("/api/webhooks/{id}/test"), &json!({})).await?;
+    session.print_value(&sent, &text(&sent));
     Ok(u8::from(sent.state != DeliveryState::Delivered))
 }
 
 async fn deliveries(session: &Session, id: Uuid) -> Result<u8, Failure> {
-    let Some(reader) = session.reader().await? else { return Ok(0) };
-    let found = reader.client.get::<WebhookWithDeliveries>(&format!("/api/webhooks/{id}")).await;
-    for delivery in closing(reader, found).await?.deliveries {
-        if session.json { session.print_json(&delivery) } else { print(&sentence(&delivery)) }
+    let found: Option<WebhookWithDeliveries> = session.get(&format!("/api/webhooks/{id}")).await?;
+    for delivery in found.into_iter().flat_map(|webhook| webhook.deliveries) {
+        session.print_value(&delivery, &text(&delivery));
     }
     Ok(0)
 }
 
-fn sentence(delivery: &Delivery) -> String {
+fn text(delivery: &Delivery) -> String {
     let run = delivery.run_id.map_or_else(|| "-".into(), |run| run.to_string());
-    let came_of_it = match (&delivery.last_error, delivery.last_status) {
+    let outcome = match (&delivery.last_error, delivery.last_status) {
         (Some(error), _) => format!(": {}", line(error)),
         (None, Some(status)) => format!(": {status}"),
         (None, None) => String::new(),
@@ -107,11 +84,6 @@ fn sentence(delivery: &Delivery) -> String {
         DeliveryState::Due => format!(", next at {}", delivery.due),
         DeliveryState::Delivered | DeliveryState::Failed => String::new(),
     };
-    format!(
-        "{}  {:<9}  {run}  {} after {} attempts{came_of_it}{next}",
-        delivery.created_at,
-        delivery.kind,
-        delivery.state.name(),
-        delivery.attempts
-    )
+    let Delivery { created_at, kind, state, attempts, .. } = delivery;
+    format!("{created_at}  {kind:<9}  {run}  {} after {attempts} attempts{outcome}{next}", state.name())
 }

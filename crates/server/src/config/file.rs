@@ -1,5 +1,5 @@
-//! Reading one `pleach.toml`. A key nobody knows is an error that names the nearest one that exists: a
-//! typing error must not silently mean "the default".
+//! Reads one `pleach.toml`. An unknown key is an error that names the nearest valid one: a typing error must not silently mean
+//! the default.
 
 use super::KEYS;
 use super::origins::{BadValue, Origin, Setting};
@@ -15,24 +15,24 @@ const TIMEOUT_KEYS: [&str; 3] = ["first_byte_seconds", "idle_seconds", "total_se
 const MODEL_KEYS: [&str; 5] = ["context_window", "max_output", "input_per_mtok", "cached_per_mtok", "output_per_mtok"];
 const MCP_KEYS: [&str; 11] =
     ["type", "command", "args", "env", "url", "headers", "tools", "read_only", "projects", "approve", "timeout_s"];
-/// Keys that hold several words; everywhere else they are separated by commas.
+/// Keys that are a list in a file; flags and variables separate the items by commas.
 const LISTS: [&str; 1] = ["fetch_hosts"];
-/// Longer than anybody writes by hand.
-const LONGEST_FILE: u64 = 1_000_000;
+/// More than anybody writes by hand.
+const MAX_FILE_BYTES: u64 = 1_000_000;
 
 #[derive(Clone, Debug, Default)]
-pub struct ConfigFile {
+pub(crate) struct ConfigFile {
     pub settings: BTreeMap<&'static str, Setting<String>>,
     pub providers: Sections,
-    /// As they are written: what they mean is judged by whoever speaks to them.
+    /// As written; the MCP client interprets them.
     pub mcp: Servers,
 }
 
-/// Servers of tools, by name.
-pub type Servers = BTreeMap<String, Setting<serde_json::Value>>;
+/// MCP servers by name.
+pub(crate) type Servers = BTreeMap<String, Setting<serde_json::Value>>;
 
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub(crate) enum FileError {
     #[error("{path} could not be read: {error}")]
     Unreadable { path: String, error: std::io::Error },
     #[error("{path} is not valid TOML: {error}")]
@@ -45,29 +45,29 @@ pub enum FileError {
     BadValue(#[from] BadValue),
 }
 
-/// An absent file is an empty one.
-pub fn read(path: &Path) -> Result<ConfigFile, FileError> {
+/// A missing file counts as empty.
+pub(crate) fn read(path: &Path) -> Result<ConfigFile, FileError> {
     text(path)?.map_or_else(|| Ok(ConfigFile::default()), |text| parse(path, &text))
 }
 
-/// What a file says; nothing where there is none. A pipe or a device is not waited for.
-pub fn text(path: &Path) -> Result<Option<String>, FileError> {
+/// The content, or `None` when the file is missing. Refuses pipes and devices, which could block.
+pub(crate) fn text(path: &Path) -> Result<Option<String>, FileError> {
     let failed = |error| FileError::Unreadable { path: path.display().to_string(), error };
-    let about = match std::fs::metadata(path) {
-        Ok(about) => about,
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    if !about.is_file() || about.len() > LONGEST_FILE {
-        return Err(failed(std::io::Error::other(format!("it is not a file of at most {LONGEST_FILE} bytes"))));
+    if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
+        return Err(failed(std::io::Error::other(format!("it is not a file of at most {MAX_FILE_BYTES} bytes"))));
     }
     let mut text = String::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST_FILE).read_to_string(&mut text));
+    let read = std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text));
     read.map(|_| Some(text)).map_err(failed)
 }
 
-/// `mcpServers` of a `.mcp.json`, which other programs read too: what they added is theirs.
-pub fn parse_servers(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
+/// `mcpServers` of a `.mcp.json`. Other keys belong to other programs and are ignored.
+pub(crate) fn parse_servers(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
     let unusable = |error: serde_json::Error| FileError::Json { path: path.display().to_string(), error };
     let file: serde_json::Value = serde_json::from_str(text).map_err(unusable)?;
     let servers = file["mcpServers"].as_object().cloned().unwrap_or_default();
@@ -77,39 +77,39 @@ pub fn parse_servers(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
 }
 
 impl ConfigFile {
-    /// The same values, shown as coming from elsewhere.
-    pub fn from(self, origin: &Origin) -> ConfigFile {
-        fn moved<K: Ord, T>(all: BTreeMap<K, Setting<T>>, origin: &Origin) -> BTreeMap<K, Setting<T>> {
+    /// The same values with another origin.
+    pub(crate) fn from(self, origin: &Origin) -> ConfigFile {
+        fn with_origin<K: Ord, T>(all: BTreeMap<K, Setting<T>>, origin: &Origin) -> BTreeMap<K, Setting<T>> {
             all.into_iter().map(|(key, setting)| (key, Setting { origin: origin.clone(), ..setting })).collect()
         }
         ConfigFile {
-            settings: moved(self.settings, origin),
-            providers: moved(self.providers, origin),
-            mcp: moved(self.mcp, origin),
+            settings: with_origin(self.settings, origin),
+            providers: with_origin(self.providers, origin),
+            mcp: with_origin(self.mcp, origin),
         }
     }
 
-    /// Adds what is not said yet.
-    pub fn fill(&mut self, other: ConfigFile) {
-        fn filled<K: Ord, T>(all: &mut BTreeMap<K, T>, more: BTreeMap<K, T>) {
+    /// Adds the keys that are missing.
+    pub(crate) fn fill(&mut self, other: ConfigFile) {
+        fn fill<K: Ord, T>(all: &mut BTreeMap<K, T>, more: BTreeMap<K, T>) {
             for (key, value) in more {
                 all.entry(key).or_insert(value);
             }
         }
-        filled(&mut self.settings, other.settings);
-        filled(&mut self.providers, other.providers);
-        filled(&mut self.mcp, other.mcp);
+        fill(&mut self.settings, other.settings);
+        fill(&mut self.providers, other.providers);
+        fill(&mut self.mcp, other.mcp);
     }
 
-    /// The names of everything in it.
-    pub fn keys(&self) -> Vec<String> {
+    /// The names of all settings and sections.
+    pub(crate) fn keys(&self) -> Vec<String> {
         let settings = self.settings.keys().map(|key| (*key).to_owned());
         let providers = self.providers.keys().map(|name| format!("providers.{name}"));
         settings.chain(providers).chain(self.mcp.keys().map(|name| format!("mcp.{name}"))).collect()
     }
 }
 
-pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
     let table: Table = text.parse().map_err(|error| FileError::Syntax { path: path.display().to_string(), error })?;
     let mut file = ConfigFile::default();
     let reader = Reader { path };
@@ -139,7 +139,7 @@ impl Reader<'_> {
         BadValue { key: key.into(), value: shown(value), origin: self.origin(), valid: valid.into() }.into()
     }
 
-    /// Settings are kept as text, so that one parser judges flags, variables and files alike.
+    /// Settings stay text, so that one parser checks flags, variables and files alike.
     fn scalar(&self, key: &str, value: Value) -> Result<Setting<String>, FileError> {
         let text = match value {
             other if TABLES.contains(&key) => return Err(self.bad(key, &other, "a table of sections")),
@@ -223,13 +223,13 @@ fn one_line(error: &toml::de::Error) -> String {
     error.message().lines().collect::<Vec<_>>().join(" ")
 }
 
-/// The closest valid key, when it is close enough to have been meant.
+/// The closest valid key, when it is close enough to be a typing error.
 fn nearest<'k>(key: &str, valid: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let close = valid.map(|candidate| (distance(key, candidate), candidate)).min()?;
     (close.0 <= 1 + key.len() / 3).then_some(close.1)
 }
 
-/// Edits between two words.
+/// The Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -273,13 +273,13 @@ mod tests {
     }
 
     #[test]
-    fn a_section_that_is_a_value_is_refused_with_its_place() {
+    fn a_value_in_place_of_a_section_is_refused_with_its_key() {
         assert!(error("providers = 3").contains("providers = \"3\""), "{}", error("providers = 3"));
         assert!(error("[providers]\nlocal = 3").contains("providers.local"));
     }
 
     #[test]
-    fn a_wrong_kind_says_which_exist() {
+    fn an_unknown_kind_is_refused_with_the_valid_ones() {
         let error = error("[providers.x]\nkind = \"gemini\"");
         assert!(error.contains("openai") && error.contains("anthropic") && error.contains("rehearsal"), "{error}");
     }

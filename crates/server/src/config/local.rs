@@ -1,29 +1,28 @@
-//! Configuration that lies in the working directory: `pleach.toml` and `.mcp.json`. Whoever made the directory wrote it, and
-//! that may be anybody, so that before the person has trusted a file only what can do no harm applies.
+//! Configuration files of the working directory: `pleach.toml` and `.mcp.json`. They may come from anybody, for example with a
+//! cloned repository, so only harmless keys apply until the person trusts a file.
 
 use super::file::{self, ConfigFile, FileError};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// The keys that neither run anything, nor send anything, nor open anything. Every other key needs trust, also one that
-/// is added later and that nobody thought of here.
+/// Keys that start nothing, send nothing and open nothing. Every other key needs trust, so a key that is added later does too.
 const HARMLESS: [&str; 4] = ["workers", "lease_ms", "rehearsal_ms", "project_items"];
 
-/// One file as it was read, once: what was judged is what is used.
+/// A file as it was read. It is read only once, so that what is trusted is what is used.
 #[derive(Clone, Debug)]
-pub struct LocalFile {
+pub(crate) struct LocalFile {
     pub path: PathBuf,
     /// SHA-256 of its bytes.
     pub hash: String,
     pub harmless: ConfigFile,
-    /// What needs trust.
+    /// The keys that need trust.
     pub risky: ConfigFile,
 }
 
-/// The files of a directory, those first that win.
-pub fn files(directory: &Path) -> Result<Vec<LocalFile>, FileError> {
-    // The directory in its true place, but the file by its name there: a link to a file that was trusted elsewhere would
-    // start other programs, since their paths are relative to this directory.
+/// The files of a directory, in order of precedence.
+pub(crate) fn files(directory: &Path) -> Result<Vec<LocalFile>, FileError> {
+    // The canonical directory, but not the target of a linked file: a link to a file that was trusted elsewhere would start other
+    // programs, because paths are relative to this directory.
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
     type Parse = fn(&Path, &str) -> Result<ConfigFile, FileError>;
     let known: [(&str, Parse); 2] = [("pleach.toml", file::parse), (".mcp.json", file::parse_servers)];
@@ -47,7 +46,7 @@ impl LocalFile {
         LocalFile { path, hash, harmless, risky }
     }
 
-    pub fn needs_trust(&self) -> bool {
+    pub(crate) fn needs_trust(&self) -> bool {
         !self.risky.keys().is_empty()
     }
 }
@@ -58,7 +57,7 @@ mod tests {
     use crate::config::KEYS;
 
     #[test]
-    fn x5_every_key_that_is_not_known_to_be_harmless_needs_trust() {
+    fn x5_every_key_but_the_harmless_ones_needs_trust() {
         let directory = tempfile::tempdir().expect("a directory");
         let value = |key: &str| if key == "fetch_hosts" { "[\"a.org\"]" } else { "\"1\"" };
         let text: String = KEYS.iter().map(|key| format!("{key} = {}\n", value(key))).collect();
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn x5_a_link_to_a_file_is_judged_where_it_lies() {
+    fn x5_trust_in_a_file_does_not_extend_to_links_to_it() {
         let (trusted, cloned) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
         std::fs::write(trusted.path().join(".mcp.json"), r#"{"mcpServers": {"a": {"command": "./run"}}}"#)
             .expect("written");

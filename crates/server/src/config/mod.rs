@@ -1,19 +1,19 @@
-//! Configuration with origins: flag > `PLEACH_*` environment > `./pleach.toml` > XDG file > default. Everything
-//! is resolved once, before any work; a bad value is an error that names its place and what would do. Of a file in the
-//! working directory that nobody trusted, only what is harmless applies.
+//! Configuration with origins: flag > `PLEACH_*` environment > `./pleach.toml` > XDG file > default. It is resolved once, at the
+//! start; a bad value is an error that names its origin and what is valid. Of an untrusted file in the working directory only
+//! harmless keys apply.
 
 mod file;
-pub mod local;
-pub mod models;
-pub mod origins;
+pub(crate) mod local;
+pub(crate) mod models;
+pub(crate) mod origins;
 mod providers;
 mod show;
-pub mod trust;
-pub mod trust_preview;
+pub(crate) mod trust;
+pub(crate) mod trust_preview;
 
-pub use models::ModelChoice;
-pub use providers::VENDORS;
-pub use show::ConfigLine;
+pub(crate) use models::ModelChoice;
+pub(crate) use providers::VENDORS;
+pub(crate) use show::ConfigLine;
 
 use crate::api::origin::PublicUrl;
 use crate::args::Global;
@@ -26,9 +26,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use trust::{Distrust, TrustRecords};
 
-/// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
-/// but for the two databases, which are URLs.
-pub const KEYS: [&str; 22] = [
+/// The scalar settings by their name in a file. The variable is `PLEACH_` and the name in capitals, except for the two databases.
+pub(crate) const KEYS: [&str; 22] = [
     "data_dir",
     "database",
     "database_direct",
@@ -61,32 +60,32 @@ fn variable(key: &str) -> String {
     }
 }
 
-/// The outside, as data: tests give their own.
+/// Variables and working directory of the process; tests pass their own.
 #[derive(Clone, Debug, Default)]
-pub struct Environment {
+pub(crate) struct Environment {
     pub variables: BTreeMap<String, String>,
     pub directory: PathBuf,
 }
 
 impl Environment {
-    pub fn of_process() -> Environment {
+    pub(crate) fn of_process() -> Environment {
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Environment { variables: variables.collect(), directory: std::env::current_dir().unwrap_or_default() }
     }
 
-    /// Set and not empty.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    /// The value, unless it is empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Where this person's own settings are. They need no trust.
-    pub fn config_dir(&self) -> PathBuf {
+    /// The directory of the person's own settings, which need no trust.
+    pub(crate) fn config_dir(&self) -> PathBuf {
         self.xdg("XDG_CONFIG_HOME", ".config").join("pleach")
     }
 
-    /// Where it is remembered what this person trusted.
-    pub fn state_dir(&self) -> PathBuf {
+    /// The directory of the trust records.
+    pub(crate) fn state_dir(&self) -> PathBuf {
         self.xdg("XDG_STATE_HOME", ".local/state").join("pleach")
     }
 
@@ -100,63 +99,63 @@ impl Environment {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Database {
+pub(crate) enum Database {
     Sqlite(PathBuf),
-    /// With its secret; never shown.
+    /// The URL with its password. `Display` hides the password.
     Postgres(String),
 }
 
 #[derive(Clone, Debug)]
-pub struct Config {
+pub(crate) struct Config {
     pub data_dir: Setting<PathBuf>,
     pub database: Setting<Database>,
     pub database_direct: Option<Setting<String>>,
     pub listen: Setting<SocketAddr>,
-    /// What people call this server, where that is not its address: behind a proxy, say.
+    /// The address that browsers use, when it is not the listening address, as behind a proxy.
     pub public_url: Option<Setting<PublicUrl>>,
     pub server: Option<Setting<String>>,
     pub model: ModelChoice,
     pub workers: Setting<usize>,
     pub lease_ms: Setting<u64>,
-    /// How long the rehearsal model takes for an answer: for people who want to watch.
+    /// How long the rehearsal model takes for an answer, so that people can watch.
     pub rehearsal_ms: Setting<u64>,
-    /// How many documents and tasks a project has at most.
+    /// The most documents and tasks that a project may have.
     pub project_items: Setting<u64>,
-    /// Whether webhooks may lead to addresses of this machine and its networks.
+    /// Whether webhooks may call addresses of this machine and its private networks.
     pub webhooks_private: Setting<bool>,
-    /// Where traces go: a collector that speaks OTLP over HTTP. Nowhere when absent.
+    /// The trace collector (OTLP over HTTP). No traces are sent when absent.
     pub otlp_endpoint: Option<Setting<String>>,
     pub providers: providers::Sections,
     pub mcp: file::Servers,
-    /// Whether runs may read pages of the web.
+    /// Whether runs may fetch web pages.
     pub fetch_url: Setting<bool>,
-    /// Whether those may lie inside this machine's networks.
+    /// Whether runs may fetch pages from private networks.
     pub fetch_private: Setting<bool>,
-    /// The only hosts that are asked; any when absent.
+    /// The only hosts that may be fetched from; any when absent.
     pub fetch_hosts: Option<Setting<Hosts>>,
-    /// When a person is asked before.
+    /// When a person must approve a fetch.
     pub fetch_approve: Setting<Approval>,
     /// The directory whose files runs may read.
     pub files_dir: Option<Setting<PathBuf>>,
     pub files_write: Setting<bool>,
-    /// What the working directory says and nobody trusted.
+    /// Untrusted files of the working directory.
     pub ignored: Vec<Ignored>,
-    /// The variables that each trusted file of the working directory may read.
+    /// The variables that each trusted file may read.
     consents: BTreeMap<PathBuf, BTreeSet<String>>,
     environment: Environment,
 }
 
-/// A file of the working directory that was not trusted, and what it would have said.
+/// An untrusted file of the working directory and the values that do not apply.
 #[derive(Clone, Debug)]
-pub struct Ignored {
+pub(crate) struct Ignored {
     pub path: PathBuf,
     pub why: Distrust,
     pub file: file::ConfigFile,
 }
 
 impl Ignored {
-    /// What people are told, once per command.
-    pub fn line(&self) -> String {
+    /// The note that each command prints once.
+    pub(crate) fn line(&self) -> String {
         let why = match &self.why {
             Distrust::New | Distrust::Declined => "is not trusted".into(),
             Distrust::Changed => "has changed since you trusted it".into(),
@@ -171,18 +170,18 @@ impl Ignored {
 }
 
 impl Config {
-    /// What the model gateway is built from.
-    pub fn provider_table(&self) -> effects::model::Providers {
+    /// The providers for the model gateway.
+    pub(crate) fn provider_table(&self) -> effects::model::Providers {
         let own = self.providers.iter().map(|(name, section)| (name.clone(), section.value.clone()));
         effects::model::Providers(own.collect())
     }
 
-    pub fn variable(&self, name: &str) -> Option<String> {
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
         self.environment.get(name).map(str::to_owned)
     }
 
-    /// A variable as a file may read it: one of the working directory reads only what its consent showed.
-    pub fn variable_for(&self, origin: &Origin, name: &str) -> Option<String> {
+    /// A variable for a value of this origin. A trusted file reads only the variables that the person was shown.
+    pub(crate) fn variable_for(&self, origin: &Origin, name: &str) -> Option<String> {
         let shown = match origin {
             Origin::File(path) => self.consents.get(path).is_none_or(|shown| shown.contains(name)),
             _ => true,
@@ -190,8 +189,8 @@ impl Config {
         self.variable(name).filter(|_| shown)
     }
 
-    /// Our own files and directories: nothing for runs to read or write.
-    pub fn own_places(&self) -> Vec<PathBuf> {
+    /// The files and directories of Pleach itself, which runs may neither read nor write.
+    pub(crate) fn own_places(&self) -> Vec<PathBuf> {
         let mut places = vec![self.data_dir.value.clone(), self.environment.config_dir(), self.environment.state_dir()];
         if let Database::Sqlite(file) = &self.database.value {
             let beside = |end: &str| PathBuf::from(format!("{}{end}", file.display()));
@@ -201,8 +200,8 @@ impl Config {
         places
     }
 
-    /// What a client of PostgreSQL reads from the environment.
-    pub fn database_variables(&self) -> BTreeMap<String, String> {
+    /// The variables that PostgreSQL clients read.
+    pub(crate) fn database_variables(&self) -> BTreeMap<String, String> {
         let known = |name: &str| {
             name.starts_with("PG") || ["HOME", "USER", "LOGNAME", "PLEACH_DATABASE_PASSWORD_FILE"].contains(&name)
         };
@@ -210,13 +209,13 @@ impl Config {
         found.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Who this machine is to a remote server. A secret: only ever from the environment, and never shown.
-    pub fn token(&self) -> Option<String> {
+    /// The token for a remote server. A secret: read only from the environment, never shown.
+    pub(crate) fn token(&self) -> Option<String> {
         self.variable("PLEACH_TOKEN")
     }
 
-    /// Who wants traces. By the names every exporter of OpenTelemetry knows, where no name of ours says otherwise.
-    pub fn collector(&self) -> Option<outbound::traces::Collector> {
+    /// The trace collector, with the usual OpenTelemetry variables for headers and service name.
+    pub(crate) fn collector(&self) -> Option<outbound::traces::Collector> {
         Some(outbound::traces::Collector {
             endpoint: self.otlp_endpoint.as_ref()?.value.clone(),
             headers: self.variable("OTEL_EXPORTER_OTLP_HEADERS"),
@@ -224,7 +223,7 @@ impl Config {
         })
     }
 
-    pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
+    pub(crate) fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
         let usage = |error: &dyn std::fmt::Display| {
             Failure::usage(format!("{error}\nNothing was started. Correct or remove it, then run the command again."))
         };
@@ -270,11 +269,11 @@ impl Config {
             .unwrap_or_else(|| Setting::default(environment.xdg("XDG_DATA_HOME", ".local/share").join("pleach")));
         let database = layers
             .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))
-            .map_err(unshown)?
+            .map_err(hide_password)?
             .unwrap_or_else(|| Setting::default(Database::Sqlite(data_dir.value.join("pleach.db"))));
         let database_direct = layers
             .parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))
-            .map_err(unshown)?;
+            .map_err(hide_password)?;
         let whole = |range: std::ops::RangeInclusive<u64>| {
             move |text: &str| text.parse().ok().filter(|number| range.contains(number))
         };
@@ -323,12 +322,12 @@ impl Config {
     }
 }
 
-/// A mistyped URL may still hold a password.
-fn unshown(bad: origins::BadValue) -> origins::BadValue {
+/// A mistyped URL may still contain a password.
+fn hide_password(bad: origins::BadValue) -> origins::BadValue {
     origins::BadValue { value: show::without_password(&bad.value), ..bad }
 }
 
-/// Off unless it is switched on.
+/// A switch that is off by default.
 fn yes_or_no(layers: &Layers, key: &'static str) -> Result<Setting<bool>, origins::BadValue> {
     let found = layers.parse(key, "true or false", |text| text.parse().ok())?;
     Ok(found.unwrap_or_else(|| Setting::default(false)))
@@ -355,9 +354,9 @@ fn variable_layer(environment: &Environment) -> BTreeMap<&'static str, Setting<S
         let value = environment.get(&name)?.to_owned();
         Some((key, Setting { value, origin: Origin::Variable(name) }))
     };
-    // The name of ours comes later and wins.
-    let known_elsewhere = found("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT".into());
-    known_elsewhere.into_iter().chain(KEYS.iter().filter_map(|key| found(key, variable(key)))).collect()
+    // Our own name comes later and wins.
+    let opentelemetry = found("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT".into());
+    opentelemetry.into_iter().chain(KEYS.iter().filter_map(|key| found(key, variable(key)))).collect()
 }
 
 fn is_postgres(text: &str) -> bool {
@@ -365,7 +364,7 @@ fn is_postgres(text: &str) -> bool {
 }
 
 /// `sqlite:///absolute`, `sqlite://relative`, or a plain path that ends in `.db`.
-pub fn parse_database(text: &str, directory: &Path) -> Option<Database> {
+pub(crate) fn parse_database(text: &str, directory: &Path) -> Option<Database> {
     if is_postgres(text) {
         return Some(Database::Postgres(text.to_owned()));
     }

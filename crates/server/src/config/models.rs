@@ -1,21 +1,21 @@
-//! Which model was chosen, for all roles or for a profile. What the names mean is the gateway's business.
+//! The configured models, for all roles or for a profile. The model gateway interprets the names.
 
 use super::origins::{BadValue, Layers, Setting};
 use serde::{Deserialize, Serialize};
 
-/// The names as chosen; absent profiles fall back to `balanced`, that to `all`.
+/// The configured names. A missing profile falls back to `all`, then to `balanced`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelChoice {
+pub(crate) struct ModelChoice {
     pub all: Option<Setting<String>>,
     pub fast: Option<Setting<String>>,
     pub balanced: Option<Setting<String>>,
     pub powerful: Option<Setting<String>>,
 }
 
-/// The same without origins, as it travels with a new run.
+/// The names without origins, as they are sent with a new run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ModelNames {
+pub(crate) struct ModelNames {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct ModelNames {
 }
 
 impl ModelChoice {
-    pub fn from_layers(layers: &Layers) -> Result<ModelChoice, BadValue> {
+    pub(crate) fn from_layers(layers: &Layers) -> Result<ModelChoice, BadValue> {
         let find = |key| layers.parse(key, "provider/model, e.g. openai/gpt-5-mini or rehearsal/default", well_formed);
         Ok(ModelChoice {
             all: find("model")?,
@@ -35,8 +35,8 @@ impl ModelChoice {
         })
     }
 
-    /// A name for all roles beats one for a profile that stands in a lower layer: precedence is of layers first.
-    pub fn names(&self) -> ModelNames {
+    /// A name for all roles beats a name for one profile from a lower layer: layers decide first.
+    pub(crate) fn names(&self) -> ModelNames {
         let own = |profile: &Option<Setting<String>>| match (profile, &self.all) {
             (Some(own), Some(all)) if all.origin.layer() < own.origin.layer() => None,
             (own, _) => own.as_ref().map(|chosen| chosen.value.clone()),
@@ -52,7 +52,7 @@ impl ModelChoice {
     }
 }
 
-/// A provider alone is well formed too: it may list exactly one model.
+/// A provider alone is valid too: it may have exactly one model.
 fn well_formed(text: &str) -> Option<String> {
     let ok = !text.is_empty() && !text.starts_with('/') && !text.ends_with('/') && !text.contains(char::is_whitespace);
     ok.then(|| text.to_owned())

@@ -1,4 +1,4 @@
-//! Where a value comes from, and the layers it is looked up in. Nothing here knows what a setting means.
+//! The origin of a value and the layers it is looked up in. This module must not know what a setting means.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 
 /// Highest precedence first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     Flag(&'static str),
     Variable(String),
     File(PathBuf),
-    /// A file of the working directory that nobody trusted: the value is shown and not used.
+    /// An untrusted file of the working directory: the value is shown but not used.
     Ignored(PathBuf),
     Default,
 }
 
 impl Origin {
-    /// The lower one decides: flag, environment, file, default.
-    pub fn layer(&self) -> u8 {
+    /// The lowest layer wins: flag, environment, file, default.
+    pub(crate) fn layer(&self) -> u8 {
         match self {
             Origin::Flag(_) => 0,
             Origin::Variable(_) => 1,
@@ -40,36 +40,43 @@ impl fmt::Display for Origin {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting<T> {
+pub(crate) struct Setting<T> {
     pub value: T,
     pub origin: Origin,
 }
 
 impl<T> Setting<T> {
-    pub fn default(value: T) -> Setting<T> {
+    pub(crate) fn default(value: T) -> Setting<T> {
         Setting { value, origin: Origin::Default }
     }
 
-    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Setting<U> {
+    pub(crate) fn to_text(&self) -> Setting<String>
+    where
+        T: fmt::Display,
+    {
+        Setting { value: self.value.to_string(), origin: self.origin.clone() }
+    }
+
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Setting<U> {
         Setting { value: f(self.value), origin: self.origin }
     }
 }
 
-/// The texts given for each key, in order of precedence.
+/// The texts of each key, in order of precedence.
 #[derive(Debug, Default)]
-pub struct Layers(Vec<BTreeMap<&'static str, Setting<String>>>);
+pub(crate) struct Layers(Vec<BTreeMap<&'static str, Setting<String>>>);
 
 impl Layers {
-    pub fn push(&mut self, layer: BTreeMap<&'static str, Setting<String>>) {
+    pub(crate) fn push(&mut self, layer: BTreeMap<&'static str, Setting<String>>) {
         self.0.push(layer);
     }
 
-    pub fn find(&self, key: &str) -> Option<Setting<String>> {
+    pub(crate) fn find(&self, key: &str) -> Option<Setting<String>> {
         self.0.iter().find_map(|layer| layer.get(key)).cloned()
     }
 
-    /// Parse the winning text of a key; `valid` says in words what would have been right.
-    pub fn parse<T>(
+    /// Parses the winning text of a key; `valid` describes valid values for the error.
+    pub(crate) fn parse<T>(
         &self,
         key: &'static str,
         valid: &str,
@@ -83,10 +90,10 @@ impl Layers {
     }
 }
 
-/// A value nobody can use: which, from where, and what would do.
+/// An invalid value: which one, its origin, and what is valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {key} = {value:?} is not valid; it must be {valid}")]
-pub struct BadValue {
+pub(crate) struct BadValue {
     pub key: String,
     pub value: String,
     pub origin: Origin,

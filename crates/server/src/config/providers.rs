@@ -1,5 +1,5 @@
-//! Model providers as configured: sections of files, and the vendors' usual variables. What they mean,
-//! and what they lack, is judged by the model gateway when a model is needed.
+//! Configured model providers: sections of files and the usual variables of vendors. The model gateway checks them when a model
+//! is needed.
 
 use super::Environment;
 use super::origins::{Origin, Setting};
@@ -8,14 +8,14 @@ use effects::model::ProviderConfig;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-pub type Sections = BTreeMap<String, Setting<ProviderConfig>>;
+pub(crate) type Sections = BTreeMap<String, Setting<ProviderConfig>>;
 
 /// Name, key variable, address variable.
-pub const VENDORS: [(&str, &str, &str); 2] =
+pub(crate) const VENDORS: [(&str, &str, &str); 2] =
     [("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")];
 
-/// Providers with their addresses and whether their key is there; never the key.
-pub fn lines(sections: &Sections, environment: &Environment) -> Vec<ConfigLine> {
+/// Providers with their addresses and whether their key is set; never the key itself.
+pub(crate) fn lines(sections: &Sections, environment: &Environment) -> Vec<ConfigLine> {
     let mut lines: Vec<ConfigLine> =
         sections.iter().flat_map(|(name, section)| declared(name, section, environment)).collect();
     for (name, key, url) in VENDORS {
@@ -32,7 +32,7 @@ pub fn lines(sections: &Sections, environment: &Environment) -> Vec<ConfigLine> 
     lines
 }
 
-pub fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<ConfigLine> {
+pub(crate) fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<ConfigLine> {
     let Setting { value, origin } = section;
     let at = |key: &str, value: String| ConfigLine {
         key: format!("providers.{name}.{key}"),
@@ -53,7 +53,7 @@ pub fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Env
     lines
 }
 
-/// What a section says, each value under its path.
+/// The values of a section, each with its path.
 fn leaves(section: &Value) -> Vec<(String, String)> {
     let Value::Object(fields) = section else { return Vec::new() };
     let mut found = Vec::new();

@@ -1,24 +1,24 @@
-//! `pleach config show`: every value, where it comes from, and no secret.
+//! `pleach config show`: every setting with its origin, without secrets.
 
 use super::origins::{Origin, Setting};
 use super::{Config, Database, Ignored, providers};
 use serde_json::Value;
 
-/// One setting for people: name, value, origin.
-pub struct ConfigLine {
+/// One setting with its value and origin.
+pub(crate) struct ConfigLine {
     pub key: String,
-    /// `None`: not set.
+    /// `None` when it is not set.
     pub value: Option<String>,
     pub origin: Origin,
 }
 
 impl Config {
-    pub fn lines(&self) -> Vec<ConfigLine> {
+    pub(crate) fn lines(&self) -> Vec<ConfigLine> {
         let mut lines = vec![
             line("data_dir", self.data_dir.clone().map(|path| path.display().to_string())),
-            line("database", self.database.clone().map(|database| database.to_string())),
+            line("database", self.database.to_text()),
             optional("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_password(&url)))),
-            line("listen", self.listen.clone().map(|address| address.to_string())),
+            line("listen", self.listen.to_text()),
             optional("public_url", self.public_url.clone().map(|url| url.map(|url| url.origin))),
             optional("server", self.server.clone()),
             optional(
@@ -30,40 +30,40 @@ impl Config {
             optional("model_fast", self.model.fast.clone()),
             optional("model_balanced", self.model.balanced.clone()),
             optional("model_powerful", self.model.powerful.clone()),
-            line("workers", self.workers.clone().map(|number| number.to_string())),
-            line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
-            line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
-            line("project_items", self.project_items.clone().map(|number| number.to_string())),
-            line("webhooks_private", self.webhooks_private.clone().map(|yes| yes.to_string())),
+            line("workers", self.workers.to_text()),
+            line("lease_ms", self.lease_ms.to_text()),
+            line("rehearsal_ms", self.rehearsal_ms.to_text()),
+            line("project_items", self.project_items.to_text()),
+            line("webhooks_private", self.webhooks_private.to_text()),
             optional("otlp_endpoint", self.otlp_endpoint.clone().map(|url| url.map(|url| without_secret(&url)))),
-            line("fetch_url", self.fetch_url.clone().map(|yes| yes.to_string())),
-            line("fetch_private", self.fetch_private.clone().map(|yes| yes.to_string())),
-            optional("fetch_hosts", self.fetch_hosts.clone().map(|hosts| hosts.map(|hosts| hosts.to_string()))),
+            line("fetch_url", self.fetch_url.to_text()),
+            line("fetch_private", self.fetch_private.to_text()),
+            optional("fetch_hosts", self.fetch_hosts.as_ref().map(Setting::to_text)),
             line("fetch_approve", self.fetch_approve.clone().map(|approve| approve.name().to_owned())),
             optional("files_dir", self.files_dir.clone().map(|dir| dir.map(|path| path.display().to_string()))),
-            line("files_write", self.files_write.clone().map(|yes| yes.to_string())),
+            line("files_write", self.files_write.to_text()),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
-        lines.extend(self.mcp.iter().flat_map(|(name, server)| tool_server(name, server)));
+        lines.extend(self.mcp.iter().flat_map(|(name, server)| mcp_server(name, server)));
         for Ignored { file, .. } in &self.ignored {
             let settings = file.settings.iter();
             lines.extend(settings.map(|(key, setting)| line(key, setting.clone().map(|text| without_secret(&text)))));
             lines.extend(
                 file.providers.iter().flat_map(|(name, section)| providers::declared(name, section, &self.environment)),
             );
-            lines.extend(file.mcp.iter().flat_map(|(name, server)| tool_server(name, server)));
+            lines.extend(file.mcp.iter().flat_map(|(name, server)| mcp_server(name, server)));
         }
         lines
     }
 }
 
-/// Its program or address, and what bounds it; arguments, variables, headers and queries may be secret.
-fn tool_server(name: &str, server: &Setting<Value>) -> Vec<ConfigLine> {
+/// The program or address of an MCP server and its restrictions. Arguments, variables, headers and queries may be secret.
+fn mcp_server(name: &str, server: &Setting<Value>) -> Vec<ConfigLine> {
     let Setting { value: section, origin } = server;
     let at = |key: String, value: String| ConfigLine { key, value: Some(value), origin: origin.clone() };
-    let word = |key: &str| section[key].as_str();
-    let url = word("url").map(|url| without_secret(url.split(['?', '#']).next().unwrap_or_default()));
-    let place = url.or_else(|| word("command").map(str::to_owned));
+    let text = |key: &str| section[key].as_str();
+    let url = text("url").map(|url| without_secret(url.split(['?', '#']).next().unwrap_or_default()));
+    let place = url.or_else(|| text("command").map(str::to_owned));
     let mut lines = vec![at(format!("mcp.{name}"), place.unwrap_or_else(|| "(neither command nor url)".into()))];
     for key in ["type", "tools", "read_only", "projects", "approve", "timeout_s"] {
         lines.extend(section.get(key).map(|value| at(format!("mcp.{name}.{key}"), value.to_string())));
@@ -83,7 +83,7 @@ fn optional(key: &str, setting: Option<Setting<String>>) -> ConfigLine {
 }
 
 /// `scheme://user:secret@host/…` without the secret.
-pub fn without_secret(url: &str) -> String {
+pub(crate) fn without_secret(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     match rest[..end].rsplit_once('@') {
@@ -95,8 +95,8 @@ pub fn without_secret(url: &str) -> String {
     }
 }
 
-/// The same for PostgreSQL, whose URL may hold a password with any sign in it, and as a parameter too.
-pub fn without_password(url: &str) -> String {
+/// The same for PostgreSQL, whose password may have any character and may be a parameter too.
+pub(crate) fn without_password(url: &str) -> String {
     let shown = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?))) {
         Some((scheme, (who, rest))) => match who.split_once(':') {
             Some((name, _)) => format!("{scheme}://{name}:***@{rest}"),

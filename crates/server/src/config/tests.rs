@@ -1,4 +1,4 @@
-//! Precedence, origins, and what is never shown.
+//! Precedence, origins, and secrets that are never shown.
 
 use super::show::without_password;
 use super::*;
@@ -54,7 +54,7 @@ fn an_empty_variable_counts_as_unset() {
 }
 
 #[test]
-fn a_bad_value_names_its_place_its_text_and_what_is_valid() {
+fn a_bad_value_names_its_origin_its_text_and_what_is_valid() {
     let error =
         Config::resolve(&Global::default(), &environment(&[("PLEACH_WORKERS", "many")]), file("f", ""), file("f", ""))
             .unwrap_err();
@@ -127,7 +127,7 @@ fn a_variable_for_all_roles_beats_a_file_for_one() {
     assert_eq!((names.fast.as_deref(), names.balanced.as_deref()), (Some("openai/a"), Some("openai/a")));
 }
 
-/// A file of settings, and the servers of a `.mcp.json`, as somebody else may have written them.
+/// Parses any bytes as a settings file and as a `.mcp.json`.
 fn read_files(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = file::parse(Path::new("pleach.toml"), &text);
@@ -180,7 +180,7 @@ fn x5_twice_the_file_costs_at_most_two_and_a_half_times() {
 }
 
 #[test]
-fn x12_hosts_are_a_list_in_a_file_and_words_in_a_variable() {
+fn x12_hosts_are_a_list_in_a_file_and_separated_by_commas_in_a_variable() {
     let shown = |config: Config| config.fetch_hosts.map(|hosts| hosts.value.to_string());
     let written = "fetch_hosts = [\"a.org\", \"*.b.org\"]";
     assert_eq!(shown(resolve(Global::default(), &[], written, "")).as_deref(), Some("a.org, *.b.org"));

@@ -1,5 +1,5 @@
-//! What a file of the working directory would do if it were trusted, in words: programs it starts, addresses it sends to,
-//! variables it reads, directories it opens. Shown before anybody is asked for trust.
+//! What a configuration file of the working directory would do if it were trusted: programs it starts, addresses it sends to,
+//! variables it reads, directories it opens. Shown before the person is asked.
 
 use super::local::LocalFile;
 use effects::model::ProviderConfig;
@@ -7,21 +7,21 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
-pub struct TrustPreview {
+pub(crate) struct TrustPreview {
     pub acts: Vec<KeyMeaning>,
-    /// Variables of the environment that it reads and passes on.
+    /// Environment variables that it reads and passes on.
     pub variables: BTreeSet<String>,
 }
 
 /// What one key would do.
 #[derive(Debug)]
-pub struct KeyMeaning {
+pub(crate) struct KeyMeaning {
     pub key: String,
     pub does: Vec<String>,
 }
 
 impl TrustPreview {
-    pub fn of(file: &LocalFile) -> TrustPreview {
+    pub(crate) fn of(file: &LocalFile) -> TrustPreview {
         let mut trust_preview = TrustPreview::default();
         for (name, server) in &file.risky.mcp {
             trust_preview.server(name, &server.value);
@@ -35,25 +35,25 @@ impl TrustPreview {
         trust_preview
     }
 
-    fn say(&mut self, key: impl Into<String>, does: Vec<String>) {
+    fn add(&mut self, key: impl Into<String>, does: Vec<String>) {
         self.acts.push(KeyMeaning { key: key.into(), does });
     }
 
     fn server(&mut self, name: &str, section: &Value) {
         let variables = mcp::client::variables(section);
         let texts = |key: &str| match &section[key] {
-            Value::Array(items) => items.iter().map(word).collect::<Vec<_>>(),
-            Value::Object(fields) => fields.iter().map(|(name, value)| format!("{name}={}", word(value))).collect(),
+            Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>(),
+            Value::Object(fields) => fields.iter().map(|(name, value)| format!("{name}={}", text_of(value))).collect(),
             _ => Vec::new(),
         };
         let mut does = Vec::new();
         if let Some(command) = section.get("command") {
-            let line: Vec<String> = std::iter::once(word(command)).chain(texts("args")).collect();
+            let line: Vec<String> = std::iter::once(text_of(command)).chain(texts("args")).collect();
             does.push(format!("runs {}", line.join(" ")));
             does.extend(Some(texts("env")).filter(|env| !env.is_empty()).map(|env| format!("with {}", env.join(" "))));
         }
         if let Some(url) = section.get("url") {
-            does.push(format!("calls {}", word(url)));
+            does.push(format!("calls {}", text_of(url)));
             let headers = texts("headers");
             does.extend(
                 Some(headers)
@@ -68,7 +68,7 @@ impl TrustPreview {
             does.extend(section.get(key).map(|value| format!("{key} = {value}")));
         }
         self.variables.extend(variables);
-        self.say(format!("mcp.{name}"), does);
+        self.add(format!("mcp.{name}"), does);
     }
 
     fn provider(&mut self, name: &str, section: &ProviderConfig) {
@@ -82,10 +82,10 @@ impl TrustPreview {
         does.extend(sources.key.iter().map(|variable| format!("sends your {variable} there as the key")));
         if !section.models.is_empty() {
             let names: Vec<String> = section.models.keys().map(|name| quoted(name)).collect();
-            does.push(format!("says what these cost and hold: {}", names.join(", ")));
+            does.push(format!("sets price and context of {}", names.join(", ")));
         }
         self.variables.extend(sources.key.into_iter().chain(sources.url));
-        self.say(format!("providers.{name}"), does);
+        self.add(format!("providers.{name}"), does);
     }
 
     fn setting(&mut self, key: &str, value: &str) {
@@ -97,7 +97,7 @@ impl TrustPreview {
         let mut does = vec![format!("{key} = {}: {}", quoted(value), meaning(key))];
         does.extend(sent.iter().map(|variable| format!("sends your {variable} there")));
         self.variables.extend(sent.iter().map(|variable| (*variable).to_owned()));
-        self.say(key, does);
+        self.add(key, does);
     }
 }
 
@@ -107,15 +107,15 @@ fn meaning(key: &str) -> &'static str {
         "otlp_endpoint" => "traces of runs are sent there",
         "files_dir" => "runs may read the files in that directory",
         "files_write" => "runs may write there too",
-        "fetch_url" => "runs may read pages of the web",
-        "fetch_private" => "pages inside this machine's networks as well",
-        "fetch_hosts" => "the hosts they may read from",
-        "fetch_approve" => "when you are asked before a page is read",
+        "fetch_url" => "runs may fetch web pages",
+        "fetch_private" => "runs may fetch pages from private networks",
+        "fetch_hosts" => "the hosts that runs may fetch from",
+        "fetch_approve" => "when you must approve a fetch",
         "data_dir" => "runs, documents and keys are kept there",
         "database" | "database_direct" => "runs, documents and keys are kept in that database",
         "listen" => "the address where the API is served",
-        "public_url" => "the address that browsers are trusted from",
-        "webhooks_private" => "webhooks may lead into this machine's networks",
+        "public_url" => "browsers at this address are accepted",
+        "webhooks_private" => "webhooks may call addresses in private networks",
         "model" | "model_fast" | "model_balanced" | "model_powerful" => "prompts are sent to that model",
         _ => "not known to be harmless",
     }
@@ -125,11 +125,11 @@ fn list(names: &BTreeSet<String>) -> String {
     names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-fn word(value: &Value) -> String {
+fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), quoted)
 }
 
-/// As it is, where that cannot be misread; else in quotes, with what hides or breaks escaped.
+/// As it is when it cannot be misread, else in quotes and escaped.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%~${}?&".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("{text:?}") }

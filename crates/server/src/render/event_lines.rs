@@ -1,9 +1,9 @@
-//! Events as one line each. The sentences are in `event_sentences.json`, which the web page reads too; this module
-//! fills them in and calls nodes by number and title. It must not know what any event means.
+//! Events as one line each. The sentences are in `event_sentences.json`, which the web page reads too; this module fills in the
+//! fields and names nodes by number and title. It must not know what any event means.
 //!
 //! A sentence names payload fields as `{path}`, with `{path|text}` for a missing one. `{#path}` counts, `{#path=text}`
 //! counts equal values, and a part in brackets is left out when a field in it is empty. `{name}` and `{node}` are the
-//! node, in short and in full. The first case whose conditions hold is used; a quiet one says nothing new in a terminal.
+//! node, in short and in full. The first case whose conditions hold is used; a quiet one is not printed in a terminal.
 
 use super::style::line;
 use serde::Deserialize;
@@ -31,25 +31,25 @@ struct Case {
     text: String,
 }
 
-/// Remembers the names of a tree's nodes.
+/// Writes the lines of one run and keeps the names of its nodes.
 #[derive(Debug, Default)]
-pub struct EventLines {
+pub(crate) struct EventLines {
     /// By id: number and title.
     nodes: HashMap<String, (usize, String)>,
     begun: bool,
-    /// The log was read from its middle, so nodes cannot be counted.
+    /// The first event was not the first of the log, so nodes cannot be counted.
     incomplete: bool,
 }
 
 impl EventLines {
-    /// Names nodes that were created before the first event passed to `tell`.
-    pub fn learn(&mut self, nodes: impl Iterator<Item = (String, usize, String)>) {
+    /// Names nodes that were created before the first event passed to `line`.
+    pub(crate) fn learn(&mut self, nodes: impl Iterator<Item = (String, usize, String)>) {
         self.begun = true;
         self.nodes.extend(nodes.map(|(id, number, title)| (id, (number, line(&title)))));
     }
 
     /// The event in one line; `None` when it is quiet or unknown.
-    pub fn tell(&mut self, event: &Value) -> Option<String> {
+    pub(crate) fn line(&mut self, event: &Value) -> Option<String> {
         let (sentence, quiet) = self.sentence(event)?;
         (!quiet).then_some(sentence)
     }
@@ -76,11 +76,11 @@ impl EventLines {
             "node" => node.clone(),
             path => read(payload, path),
         };
-        let whose = if id.is_some() && !text.contains("{n") { format!("{name}: ") } else { String::new() };
-        Some((whose + &fill(text, &field), quiet))
+        let prefix = if id.is_some() && !text.contains("{n") { format!("{name}: ") } else { String::new() };
+        Some((prefix + &fill(text, &field), quiet))
     }
 
-    /// In short, and in full.
+    /// The name in short and in full.
     fn name(&self, id: &str) -> (String, String) {
         match self.nodes.get(id) {
             Some((number, title)) if !self.incomplete => (format!("n{number}"), format!("n{number} {title}")),
@@ -138,7 +138,7 @@ fn read(payload: &Value, path: &str) -> String {
     if texts.is_empty() { missing.to_owned() } else { texts.join("; ") }
 }
 
-/// Everything at a path; a list on the way, or at its end, stands for its items.
+/// All values at a path. A list on the way or at the end stands for its items.
 fn values<'a>(payload: &'a Value, path: &str) -> Vec<&'a Value> {
     path.split('.').fold(vec![payload], |found, key| {
         let inside = found.into_iter().filter_map(|value| value.get(key));
@@ -165,18 +165,18 @@ mod tests {
         let mut event_lines = EventLines::default();
         let created =
             |id: &str, title: &str| json!({"type": "tree.node_created", "nodeId": id, "payload": {"title": title}});
-        assert_eq!(event_lines.tell(&created("a", "Root")).unwrap(), "+ n0 Root");
-        assert_eq!(event_lines.tell(&created("b", "Look\n\u{1b}[2J")).unwrap(), "+ n1 Look \\u{1b}[2J");
+        assert_eq!(event_lines.line(&created("a", "Root")).unwrap(), "+ n0 Root");
+        assert_eq!(event_lines.line(&created("b", "Look\n\u{1b}[2J")).unwrap(), "+ n1 Look \\u{1b}[2J");
         let failed = json!({"type": "tree.node_failed", "nodeId": "b", "payload": {"error": "no"}});
-        assert_eq!(event_lines.tell(&failed).unwrap(), "✗ n1 Look \\u{1b}[2J: no");
+        assert_eq!(event_lines.line(&failed).unwrap(), "✗ n1 Look \\u{1b}[2J: no");
         let asked = json!({"type": "run.question_asked", "nodeId": "a", "payload": {"text": "Which?"}});
-        assert_eq!(event_lines.tell(&asked).unwrap(), "n0: ? Which?");
+        assert_eq!(event_lines.line(&asked).unwrap(), "n0: ? Which?");
     }
 
     #[test]
     fn a_tool_result_is_one_harmless_line() {
         let event = json!({"type": "homework.tool_call_result", "payload": {"tool": "search", "ok": false, "summary": "no\nsuch \u{1b}[31mthing"}});
-        assert_eq!(EventLines::default().tell(&event).unwrap(), "✗ search: no such \\u{1b}[31mthing");
+        assert_eq!(EventLines::default().line(&event).unwrap(), "✗ search: no such \\u{1b}[31mthing");
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             json!({"type": "effect.finished", "payload": {"outcome": "ok"}}),
             json!({"type": "run.unheard_of", "payload": {}}),
         ] {
-            assert_eq!(EventLines::default().tell(&event), None, "{event}");
+            assert_eq!(EventLines::default().line(&event), None, "{event}");
         }
     }
 
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn the_sentences_of_recorded_logs_are_those_the_page_shows() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-        let mut said = String::new();
+        let mut lines = String::new();
         for log in [
             "crates/engine/tests/golden/homework_log",
             "crates/engine/tests/golden/tree_log",
@@ -205,14 +205,14 @@ mod tests {
                 let event: Value = serde_json::from_str(record).unwrap();
                 let sentence = event_lines.sentence(&event);
                 if let Some((sentence, _)) = sentence.filter(|_| types.insert(event["type"].to_string())) {
-                    said += &format!("{log} {} {sentence}\n", event["seq"]);
+                    lines += &format!("{log} {} {sentence}\n", event["seq"]);
                 }
             }
         }
         let kept = format!("{root}/ui/tests/logs/sentences.txt");
         if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&kept, &said).unwrap();
+            std::fs::write(&kept, &lines).unwrap();
         }
-        assert!(said == std::fs::read_to_string(&kept).unwrap(), "{kept} differs: run this test with BLESS=1");
+        assert!(lines == std::fs::read_to_string(&kept).unwrap(), "{kept} differs: run this test with BLESS=1");
     }
 }

@@ -1,26 +1,25 @@
-//! The live view: one picture of the run, redrawn in place. Plain escape codes, never more lines than
-//! the terminal has.
+//! The live view: one picture of the run, redrawn in place with plain escape codes. It never has more lines than the terminal.
 
 use super::live_state::{ActiveBranch, LiveState};
 use super::style::{Color, Style, fit, line};
 use super::tree_view::TreeView;
-use super::{Question, limits, status_ink, steps};
+use super::{Question, limits, status_color, steps};
 use engine::batch::RunRow;
 use engine::run::Kind;
 use mcp::process_isolation::inherited_env;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Rows and columns.
+/// The size of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub(crate) struct Size {
     pub rows: usize,
     pub columns: usize,
 }
 
 impl Size {
-    /// What the shell says, else what the terminal says, else the usual.
-    pub fn of_terminal() -> Size {
+    /// From `LINES` and `COLUMNS`, else from the terminal, else 24 by 80.
+    pub(crate) fn of_terminal() -> Size {
         let variable = |name: &str| std::env::var(name).ok()?.parse().ok();
         if let (Some(rows), Some(columns)) = (variable("LINES"), variable("COLUMNS")) {
             return Size { rows, columns };
@@ -40,44 +39,50 @@ impl Size {
     }
 }
 
-/// The lines of one picture, at most as many as fit.
-pub fn frame(run: &RunRow, live_state: &LiveState, tree_view: &mut TreeView, size: Size, style: Style) -> Vec<String> {
+/// The lines of one picture: at most as many as fit.
+pub(crate) fn frame(
+    run: &RunRow,
+    live_state: &LiveState,
+    tree_view: &mut TreeView,
+    size: Size,
+    style: Style,
+) -> Vec<String> {
     let room = size.columns.saturating_sub(1);
     let mut lines = head(run, room, style);
     let questions = questions(run, room, style);
     let free = size.rows.saturating_sub(2 + lines.len() + questions.len());
     lines.extend(match run.kind {
-        Kind::Homework => iterating(run, live_state, free, room, style),
-        Kind::Tree => growing(live_state, tree_view, free, room, style),
-        Kind::Task => last(live_state, free, room, style),
+        Kind::Homework => homework(run, live_state, free, room, style),
+        Kind::Tree => tree(live_state, tree_view, free, room, style),
+        Kind::Task => latest(live_state, free, room, style),
     });
     lines.extend(questions);
     lines.truncate(size.rows.saturating_sub(1));
     lines
 }
 
-fn iterating(run: &RunRow, live_state: &LiveState, free: usize, room: usize, style: Style) -> Vec<String> {
+fn homework(run: &RunRow, live_state: &LiveState, free: usize, room: usize, style: Style) -> Vec<String> {
     let branches: Vec<String> = live_state.branches.iter().map(|branch| branch_line(branch, room, style)).collect();
     let free = free.saturating_sub(branches.len());
     let mut lines = windowed(steps(run).iter().map(|step| step.painted(room, style)).collect(), (free * 2 / 3).max(2));
     let left = free.saturating_sub(lines.len());
     lines.extend(branches);
-    lines.extend(last(live_state, left, room, style));
+    lines.extend(latest(live_state, left, room, style));
     lines
 }
 
-/// The tree comes first; what happened last has what is left, at most a few lines.
-fn growing(live_state: &LiveState, tree_view: &mut TreeView, free: usize, room: usize, style: Style) -> Vec<String> {
-    const LAST: usize = 4;
-    let kept_for_last = if free > 3 * LAST { LAST + 1 } else { 0 };
-    let mut lines = tree_view.lines(free - kept_for_last, room, style);
-    let left = free.saturating_sub(lines.len()).min(LAST + 1);
-    lines.extend(last(live_state, left, room, style));
+/// The tree comes first; the latest events get the remaining lines, at most four.
+fn tree(live_state: &LiveState, tree_view: &mut TreeView, free: usize, room: usize, style: Style) -> Vec<String> {
+    const LATEST: usize = 4;
+    let kept_for_latest = if free > 3 * LATEST { LATEST + 1 } else { 0 };
+    let mut lines = tree_view.lines(free - kept_for_latest, room, style);
+    let left = free.saturating_sub(lines.len()).min(LATEST + 1);
+    lines.extend(latest(live_state, left, room, style));
     lines
 }
 
-/// At most `rows` lines, the title included.
-fn last(live_state: &LiveState, rows: usize, room: usize, style: Style) -> Vec<String> {
+/// The latest events: at most `rows` lines with the title.
+fn latest(live_state: &LiveState, rows: usize, room: usize, style: Style) -> Vec<String> {
     if rows < 2 || live_state.recent.is_empty() {
         return Vec::new();
     }
@@ -98,32 +103,32 @@ fn head(run: &RunRow, room: usize, style: Style) -> Vec<String> {
     let spent = limits(run).iter().map(ToString::to_string).collect::<Vec<_>>().join("  ");
     vec![
         style.paint(Color::Bold, &fit(&line(&run.objective), room)),
-        format!("{}{}", style.paint(status_ink(run.status), status), fit(&doing, room.saturating_sub(status.len()))),
+        format!("{}{}", style.paint(status_color(run.status), status), fit(&doing, room.saturating_sub(status.len()))),
         fit(&spent, room),
     ]
 }
 
 fn branch_line(branch: &ActiveBranch, room: usize, style: Style) -> String {
-    let (ink, mark) = match branch.ok {
+    let (color, mark) = match branch.ok {
         None => (Color::Cyan, "▶"),
         Some(true) => (Color::Green, "✓"),
         Some(false) => (Color::Red, "✗"),
     };
     let text = format!("{} · {} · round {} · {}", branch.id, branch.title, branch.round, branch.last);
-    format!("  {} {}", style.paint(ink, mark), fit(&text, room.saturating_sub(4)))
+    format!("  {} {}", style.paint(color, mark), fit(&text, room.saturating_sub(4)))
 }
 
 fn questions(run: &RunRow, room: usize, style: Style) -> Vec<String> {
     let open = Question::open(run);
     let shown = open.iter().flat_map(|question| {
         let ask = style.paint(Color::Yellow, &fit(&format!("? {}", question.text), room));
-        let all = (question.lines.len() > 1).then(|| fit(&format!("  all of it: pleach show {}", run.id), room));
+        let all = (question.lines.len() > 1).then(|| fit(&format!("  full text: pleach show {}", run.id), room));
         [Some(ask), all, Some(fit(&format!("  {}", question.command(run, open.len())), room))].into_iter().flatten()
     });
     shown.collect()
 }
 
-/// At most `limit` lines, saying how many are not shown.
+/// At most `limit` lines, the first of which counts the hidden ones.
 fn windowed(mut lines: Vec<String>, limit: usize) -> Vec<String> {
     if lines.len() > limit {
         let hidden = lines.len() - (limit - 1);
@@ -133,14 +138,14 @@ fn windowed(mut lines: Vec<String>, limit: usize) -> Vec<String> {
     lines
 }
 
-/// Draws pictures over one another.
+/// Draws each picture over the one before.
 #[derive(Debug, Default)]
-pub struct Screen {
+pub(crate) struct Screen {
     drawn: usize,
 }
 
 impl Screen {
-    pub fn draw(&mut self, lines: &[String]) {
+    pub(crate) fn draw(&mut self, lines: &[String]) {
         let mut out = self.home();
         for line in lines {
             out.push_str(line);
@@ -151,8 +156,8 @@ impl Screen {
         write(&out);
     }
 
-    /// Take the picture away.
-    pub fn clear(&mut self) {
+    /// Removes the picture.
+    pub(crate) fn clear(&mut self) {
         if self.drawn > 0 {
             write(&format!("{}\x1b[J", self.home()));
             self.drawn = 0;
@@ -164,7 +169,7 @@ impl Screen {
     }
 }
 
-/// A terminal that went away is no reason to stop the work.
+/// Errors are ignored: a closed terminal must not stop the run.
 fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -203,16 +208,13 @@ mod tests {
         live_state
     }
 
+    fn picture(steps: usize, size: Size) -> Vec<String> {
+        frame(&run(steps), &live_state(), &mut TreeView::default(), size, Style { color: false })
+    }
+
     #[test]
-    fn the_picture_says_what_matters_and_how_to_answer() {
-        let lines = frame(
-            &run(3),
-            &live_state(),
-            &mut TreeView::default(),
-            Size { rows: 30, columns: 120 },
-            Style { color: false },
-        );
-        let text = lines.join("\n");
+    fn the_picture_shows_status_limits_steps_and_how_to_answer() {
+        let text = picture(3, Size { rows: 30, columns: 120 }).join("\n");
         for expected in [
             "Count \\u{1b}[31m bees",
             "waiting_on_user · waiting for you · iteration 2/20 · rehearsal",
@@ -231,13 +233,7 @@ mod tests {
     #[test]
     fn the_picture_fits_the_terminal() {
         for (rows, columns) in [(8, 40), (24, 80), (50, 200)] {
-            let lines = frame(
-                &run(60),
-                &live_state(),
-                &mut TreeView::default(),
-                Size { rows, columns },
-                Style { color: false },
-            );
+            let lines = picture(60, Size { rows, columns });
             assert!(lines.len() < rows, "{} lines in {rows} rows", lines.len());
             for line in &lines {
                 assert!(super::super::style::width(line) <= columns, "too wide: {line}");

@@ -1,33 +1,32 @@
-//! What the live view remembers of the events it saw: active branches and the latest events. The rest of the picture comes from
-//! the run object.
+//! What the live view keeps from events: active branches and the latest lines. The rest of the picture comes from the run object.
 
 use super::event_lines::EventLines;
 use super::style::line;
 use serde_json::Value;
 use std::collections::VecDeque;
 
-const KEPT: usize = 8;
+const MAX_RECENT: usize = 8;
 
 #[derive(Debug, Default)]
-pub struct LiveState {
+pub(crate) struct LiveState {
     pub event_lines: EventLines,
     pub branches: Vec<ActiveBranch>,
     pub recent: VecDeque<String>,
 }
 
 #[derive(Debug)]
-pub struct ActiveBranch {
+pub(crate) struct ActiveBranch {
     pub id: String,
     pub title: String,
     pub round: u64,
-    /// `None` while it works.
+    /// `None` until it ends.
     pub ok: Option<bool>,
     pub last: String,
 }
 
 impl LiveState {
-    /// True when a viewer would notice.
-    pub fn see(&mut self, event: &Value) -> bool {
+    /// True when the picture changes.
+    pub(crate) fn see(&mut self, event: &Value) -> bool {
         let payload = &event["payload"];
         let kind = event["type"].as_str().unwrap_or_default();
         match kind {
@@ -38,10 +37,10 @@ impl LiveState {
             "homework.tool_call_requested" => self.requested(payload),
             _ => {}
         }
-        let Some(text) = self.event_lines.tell(event) else {
+        let Some(text) = self.event_lines.line(event) else {
             return ["homework.", "tree.", "task."].iter().any(|family| kind.starts_with(family));
         };
-        if self.recent.len() == KEPT {
+        if self.recent.len() == MAX_RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back(text);

@@ -1,14 +1,14 @@
-//! Text for terminals, made from the run object and events. It must not know the store.
+//! Text for terminals, made from the run object and its events. It must not know the store.
 
-pub mod event_lines;
-pub mod live;
-pub mod live_state;
-pub mod node;
-pub mod show;
-pub mod style;
-pub mod summary;
-pub mod tree;
-pub mod tree_view;
+pub(crate) mod event_lines;
+pub(crate) mod live;
+pub(crate) mod live_state;
+pub(crate) mod node;
+pub(crate) mod show;
+pub(crate) mod style;
+pub(crate) mod summary;
+pub(crate) mod tree;
+pub(crate) mod tree_view;
 
 use engine::batch::RunRow;
 use engine::money::Usd;
@@ -16,7 +16,7 @@ use engine::run::Status;
 use serde_json::Value;
 use style::{Color, Style, bar, duration, fit, line, thousands};
 
-pub fn status_ink(status: Status) -> Color {
+pub(crate) fn status_color(status: Status) -> Color {
     match status {
         Status::Completed => Color::Green,
         Status::Failed => Color::Red,
@@ -26,8 +26,8 @@ pub fn status_ink(status: Status) -> Color {
     }
 }
 
-/// A titled part of a page; one without content is left out.
-pub fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<Item = String>, style: Style) {
+/// A section with a title; left out when it has no content.
+pub(crate) fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<Item = String>, style: Style) {
     let content: Vec<String> = content.into_iter().collect();
     if !content.is_empty() {
         lines.push(String::new());
@@ -38,12 +38,12 @@ pub fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<
 
 /// A step of the plan.
 #[derive(Debug)]
-pub struct StepLine {
+pub(crate) struct StepLine {
     pub status: String,
     pub text: String,
 }
 
-pub fn steps(run: &RunRow) -> Vec<StepLine> {
+pub(crate) fn steps(run: &RunRow) -> Vec<StepLine> {
     let steps = run.plan["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |step: &Value, name: &str| line(step[name].as_str().unwrap_or_default());
     steps
@@ -56,19 +56,19 @@ pub fn steps(run: &RunRow) -> Vec<StepLine> {
 }
 
 impl StepLine {
-    pub fn painted(&self, room: usize, style: Style) -> String {
-        let (ink, mark) = match self.status.as_str() {
+    pub(crate) fn painted(&self, room: usize, style: Style) -> String {
+        let (color, mark) = match self.status.as_str() {
             "done" => (Color::Green, "✓"),
             "doing" => (Color::Cyan, "▶"),
             "blocked" => (Color::Red, "✗"),
             _ => (Color::Dim, "·"),
         };
-        format!("  {} {}", style.paint(ink, mark), fit(&self.text, room.saturating_sub(4)))
+        format!("  {} {}", style.paint(color, mark), fit(&self.text, room.saturating_sub(4)))
     }
 }
 
-/// Something used, against its limit.
-pub struct Limit {
+/// An amount used, with its limit if there is one.
+pub(crate) struct Limit {
     name: &'static str,
     used: String,
     of: Option<(String, f64, f64)>,
@@ -83,8 +83,8 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Cost, tokens and time against the run's budgets.
-pub fn limits(run: &RunRow) -> Vec<Limit> {
+/// Cost, tokens and time with the budgets of the run.
+pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
     let used = &run.metrics;
     let tokens = (used.tokens_in + used.tokens_out + used.tokens_presumed) as f64;
     let (cost, known, running) = (used.cost_usd.dollars(), used.cost_known, used.running_ms as f64);
@@ -105,60 +105,59 @@ pub fn limits(run: &RunRow) -> Vec<Limit> {
     ]
 }
 
-/// A question to people.
+/// A question of a run.
 #[derive(Debug)]
-pub struct Question {
+pub(crate) struct Question {
     pub id: String,
     pub text: String,
-    /// The same as it was written, all of it.
+    /// The text as it was written, line by line.
     pub lines: Vec<String>,
     pub options: Vec<String>,
     pub answer: Option<String>,
-    /// What counts as the answer if nobody gives one, and when.
-    pub otherwise: Option<String>,
+    /// The default answer and when it applies.
+    pub fallback: Option<String>,
     pub open: bool,
 }
 
 impl Question {
-    pub fn all(run: &RunRow) -> Vec<Question> {
+    pub(crate) fn all(run: &RunRow) -> Vec<Question> {
         let asked = run.questions.as_array().map(Vec::as_slice).unwrap_or_default();
         asked.iter().map(Question::read).collect()
     }
 
-    pub fn open(run: &RunRow) -> Vec<Question> {
+    pub(crate) fn open(run: &RunRow) -> Vec<Question> {
         if run.status.is_terminal() {
             return Vec::new();
         }
         Question::all(run).into_iter().filter(|question| question.open).collect()
     }
 
-    pub fn read(asked: &Value) -> Question {
+    pub(crate) fn read(asked: &Value) -> Question {
         let id = asked["id"].as_str().or(asked["question_id"].as_str()).unwrap_or_default();
         let options = asked["options"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line).collect();
         let answer = asked["answer"].as_str().map(line);
-        let otherwise = asked["default"].as_str().zip(asked["deadline_at"].as_str());
+        let fallback = asked["default"].as_str().zip(asked["deadline_at"].as_str());
         let expired = asked["expired"] == Value::Bool(true);
         Question {
             id: id.into(),
             text: line(asked["text"].as_str().unwrap_or_default()),
             lines: asked["text"].as_str().unwrap_or_default().lines().map(line).collect(),
             options,
-            otherwise: otherwise
-                .map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),
+            fallback: fallback.map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),
             open: answer.is_none() && !expired,
             answer,
         }
     }
 
-    /// The question with its first line marked and the others under it.
-    pub fn marked(&self, mark: &str) -> Vec<String> {
+    /// The lines of the question, the first with a mark, the others indented below it.
+    pub(crate) fn marked(&self, mark: &str) -> Vec<String> {
         let indent = " ".repeat(mark.chars().count());
         let lines = self.lines.iter().enumerate();
         lines.map(|(at, line)| format!("{}{line}", if at == 0 { mark } else { &indent })).collect()
     }
 
-    /// What to type; the question needs naming only where there are several.
-    pub fn command(&self, run: &RunRow, open: usize) -> String {
+    /// The command that answers it; the question is named only when several are open.
+    pub(crate) fn command(&self, run: &RunRow, open: usize) -> String {
         let which = if open > 1 { format!(" --question {}", self.id) } else { String::new() };
         format!("pleach answer {} \"…\"{which}", run.id)
     }

@@ -1,4 +1,4 @@
-//! `pleach show RUN --node N`: one node, its part of the plan, what it made and what happened to it.
+//! `pleach show RUN --node N`: one node with its step, plan, result, artifacts and events.
 
 use super::event_lines::EventLines;
 use super::section;
@@ -8,37 +8,37 @@ use crate::api::NodeView;
 use engine::batch::ArtifactRow;
 use serde_json::Value;
 
-pub fn lines(view: &NodeView, style: Style) -> Vec<String> {
+pub(crate) fn lines(view: &NodeView, style: Style) -> Vec<String> {
     let mut lines = head(view, style);
     let criteria = view.node.success_criteria.iter().map(|criterion| format!("  · {}", line(criterion)));
     section(&mut lines, "Criteria", criteria, style);
     section(&mut lines, "Plan", view.plans.last().into_iter().flat_map(|plan| bands(&plan.plan_json)), style);
     section(&mut lines, "Result", result(&view.node.result), style);
-    section(&mut lines, "Made", view.artifacts.iter().map(artifact), style);
-    section(&mut lines, "Was shown", view.reads.iter().map(artifact), style);
+    section(&mut lines, "Artifacts", view.artifacts.iter().map(artifact), style);
+    section(&mut lines, "Read", view.reads.iter().map(artifact), style);
     section(&mut lines, "Questions", view.questions.iter().flat_map(|asked| question(view, asked)), style);
     let entries = view.scratchpad.iter().flat_map(|entry| indented(&entry.markdown));
     section(&mut lines, "Scratchpad, last entries", entries, style);
-    section(&mut lines, "What happened", timeline(view), style);
+    section(&mut lines, "Events", timeline(view), style);
     lines
 }
 
 fn head(view: &NodeView, style: Style) -> Vec<String> {
     let node = &view.node;
-    let (ink, mark) = tree_view::look(node);
+    let (color, mark) = tree_view::mark(node);
     let mut lines = vec![
         style.paint(Color::Bold, &format!("n{} {}", node.ordinal, line(&node.title))),
         format!("node       {}", node.id),
         format!("run        {}", node.run_id),
-        format!("status     {} {}", style.paint(ink, mark), status(view)),
+        format!("status     {} {}", style.paint(color, mark), status(view)),
     ];
     if let Some(error) = &node.error {
-        let again = if node.retryable {
+        let retry = if node.retryable {
             format!("  (pleach retry {} --node n{})", node.run_id, node.ordinal)
         } else {
             String::new()
         };
-        lines.push(format!("error      {}{again}", line(error)));
+        lines.push(format!("error      {}{retry}", line(error)));
     }
     if !node.reason.trim().is_empty() {
         lines.push(format!("reason     {}", line(&node.reason)));
@@ -52,17 +52,17 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
         ));
     }
     if let Some(goal) = view.step["band"]["goal"].as_str().filter(|goal| !goal.trim().is_empty()) {
-        lines.push(format!("band's goal {}", line(goal)));
+        lines.push(format!("band goal  {}", line(goal)));
     }
     if let Some(agent) = &node.agent {
         lines.push(format!("given to   {}  (pleach agents show {})", line(agent), line(agent)));
     }
     if let Some(earlier) = node.retry_of {
-        lines.push(format!("again      after {earlier}"));
+        lines.push(format!("retry of   {earlier}"));
     }
     let took = node.started_at.map(|start| duration(node.ended_at.unwrap_or(node.updated_at).since(start)));
     lines.push(format!(
-        "spent      {} and {} tokens in {} calls, everything below included{}",
+        "spent      {} and {} tokens in {} calls, all nodes below included{}",
         node.metrics.cost_usd,
         node.metrics.tokens_in + node.metrics.tokens_out,
         node.metrics.llm_calls,
@@ -129,14 +129,20 @@ fn indented(text: &str) -> Vec<String> {
 fn timeline(view: &NodeView) -> Vec<String> {
     let node = &view.node;
     let mut event_lines = EventLines::default();
+<<<<<<< HEAD
     event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal.index(), node.title.clone())));
     let told = view.timeline.iter().filter_map(|event| {
         let text = event_lines.tell(event)?;
+=======
+    event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal as usize, node.title.clone())));
+    let lines = view.timeline.iter().filter_map(|event| {
+        let text = event_lines.line(event)?;
+>>>>>>> hub/p2-cli
         Some(format!(
             "  {:>5}  {}  {text}",
             event["seq"].to_string(),
             line(event["timestamp"].as_str().unwrap_or_default())
         ))
     });
-    told.collect()
+    lines.collect()
 }

@@ -1,8 +1,8 @@
-//! `pleach show`: where a run stands, on one screen.
+//! `pleach show`: the state of a run on one screen.
 
 use super::style::{Color, Style, line, plain};
 use super::tree_view::TreeView;
-use super::{Question, limits, section, status_ink, steps, tree};
+use super::{Question, limits, section, status_color, steps, tree};
 use crate::api::Workspace;
 use engine::batch::{RunRow, StepRow};
 use engine::facts::run::ProviderWaiting;
@@ -15,29 +15,29 @@ const WIDE_TREE: usize = 110;
 const MOST_NODES: usize = 200;
 
 /// Everything `show` needs, fetched by the command.
-pub struct Parts {
+pub(crate) struct Parts {
     pub run: RunRow,
-    /// Empty but for a tree run.
+    /// Empty unless it is a tree run.
     pub tree_view: TreeView,
     pub workspace: Workspace,
     /// Newest first.
     pub entries: Vec<Entry>,
-    pub ledger: EventFacts,
-    /// Empty but for a task.
+    pub facts: EventFacts,
+    /// Empty unless it is a task run.
     pub steps: Vec<StepRow>,
 }
 
-/// What the events say and the run object does not.
+/// What only the log has: which references verified a criterion, and which effects are unknown.
 #[derive(Debug, Default)]
-pub struct EventFacts {
-    /// Criterion, if one was named, and the references that verified it.
+pub(crate) struct EventFacts {
+    /// The criterion, if one was named, and the references that verified it.
     evidence: Vec<(Option<String>, String)>,
-    /// Effects whose outcome nobody knows.
+    /// Effects whose outcome is unknown.
     unknown: Vec<String>,
 }
 
 impl EventFacts {
-    pub fn see(&mut self, event: &Value) {
+    pub(crate) fn see(&mut self, event: &Value) {
         let payload = &event["payload"];
         let effect = payload["effect"].as_str().unwrap_or_default();
         match event["type"].as_str() {
@@ -57,13 +57,13 @@ fn verified(item: &Value) -> (Option<String>, String) {
     (item["criterion"].as_str().map(str::to_owned), text)
 }
 
-pub fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
+pub(crate) fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
     let nodes = parts.tree_view.lines(MOST_NODES, WIDE_TREE, style);
     let run = &parts.run;
     let mut lines = head(run, style);
     section(&mut lines, "Tree", nodes.into_iter().map(|text| format!("  {text}")), style);
     section(&mut lines, "Plan", steps(run).iter().map(|step| step.painted(WIDE, style)), style);
-    section(&mut lines, "Criteria and evidence", criteria(run, &parts.ledger), style);
+    section(&mut lines, "Criteria and evidence", criteria(run, &parts.facts), style);
     match run.kind {
         Kind::Homework => {
             let documents = tree::lines(&parts.workspace).into_iter().map(|text| format!("  {text}"));
@@ -79,21 +79,21 @@ pub fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
     section(&mut lines, "Questions", questions(run), style);
     section(
         &mut lines,
-        "Nobody knows whether these happened",
-        parts.ledger.unknown.iter().map(|effect| unknown(run, effect)),
+        "Unknown: these may have happened",
+        parts.facts.unknown.iter().map(|effect| unknown(run, effect)),
         style,
     );
     lines
 }
 
-/// What the nodes wrote; their scratchpads are shown with the nodes.
+/// The documents that the run wrote. Scratchpads are shown with their nodes.
 fn made(workspace: &Workspace) -> Vec<String> {
     let documents = workspace.documents.iter().rev().filter(|document| !document.is_platform());
     documents.map(|document| format!("  {}  {}", document.id, line(&document.title))).collect()
 }
 
 fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
-    let (ink, mark) = match step.ok {
+    let (color, mark) = match step.ok {
         Some(true) => (Color::Green, "✓"),
         Some(false) => (Color::Red, "✗"),
         None => (Color::Dim, "·"),
@@ -103,7 +103,7 @@ fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
         (None, Some(path)) => line(path),
         (None, None) => line(step.message.as_deref().unwrap_or_default()),
     };
-    let mut lines = vec![format!("  {} {:>2} {} {what}", style.paint(ink, mark), step.step, step.action.name())];
+    let mut lines = vec![format!("  {} {:>2} {} {what}", style.paint(color, mark), step.step, step.action.name())];
     lines.extend(step.thought.iter().map(|thought| style.paint(Color::Dim, &format!("       {}", line(thought)))));
     if let (Some(false), Some(summary)) = (step.ok, &step.summary) {
         lines.push(format!("       {}", line(summary)));
@@ -111,7 +111,7 @@ fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
     lines
 }
 
-/// What it is doing, where that is more than its status.
+/// The activity, unless it only repeats the status.
 fn activity(run: &RunRow) -> String {
     match run.activity == run.status.name() {
         true => String::new(),
@@ -119,7 +119,7 @@ fn activity(run: &RunRow) -> String {
     }
 }
 
-/// Whom it waits for, until when, why, and what shortens it.
+/// The provider it waits for, until when, why, and the command that tries now.
 fn waits(run: &RunRow, wait: &ProviderWaiting) -> Vec<String> {
     let mut lines = vec![format!("waits      for provider {} until {}", line(&wait.provider), wait.until)];
     lines.extend(wait.error.iter().map(|error| format!("           {}", line(error))));
@@ -131,7 +131,7 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     let mut lines = vec![
         style.paint(Color::Bold, &line(&run.objective)),
         format!("run        {}", run.id),
-        format!("status     {}{}", style.paint(status_ink(run.status), run.status.name()), activity(run)),
+        format!("status     {}{}", style.paint(status_color(run.status), run.status.name()), activity(run)),
     ];
     lines.extend(run.provider_wait.iter().flat_map(|wait| waits(run, wait)));
     if let Some(reason) = run.stop_reason {
@@ -145,7 +145,7 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
         lines.push(format!("steps      {} of {}", run.iteration, run.max_steps.unwrap_or_default()));
     }
     if !run.agents.is_empty() {
-        lines.push(format!("agents     may give work to {}", line(&run.agents.join(", "))));
+        lines.push(format!("agents     may delegate to {}", line(&run.agents.join(", "))));
     }
     lines.extend(limits(run).iter().map(|limit| format!("           {limit}")));
     lines.push(format!("calls      {} to models, {} to tools", run.metrics.llm_calls, run.metrics.tool_calls));
@@ -165,12 +165,12 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     lines
 }
 
-/// Each criterion with what verified it; then what was shown without naming one.
-fn criteria(run: &RunRow, ledger: &EventFacts) -> Vec<String> {
+/// Each criterion with the references that verified it, then evidence that names no criterion.
+fn criteria(run: &RunRow, facts: &EventFacts) -> Vec<String> {
     let mut shown = Vec::new();
     for criterion in &run.success_criteria {
         let names = |named: &str| named == criterion.id || named == criterion.text;
-        let evidence: Vec<&String> = ledger
+        let evidence: Vec<&String> = facts
             .evidence
             .iter()
             .filter(|(named, _)| named.as_deref().is_some_and(names))
@@ -180,7 +180,7 @@ fn criteria(run: &RunRow, ledger: &EventFacts) -> Vec<String> {
         shown.push(format!("  {mark} {} {}", criterion.id, line(&criterion.text)));
         shown.extend(evidence.iter().map(|text| format!("      {text}")));
     }
-    shown.extend(ledger.evidence.iter().filter(|(named, _)| named.is_none()).map(|(_, text)| format!("  ✓ {text}")));
+    shown.extend(facts.evidence.iter().filter(|(named, _)| named.is_none()).map(|(_, text)| format!("  ✓ {text}")));
     shown
 }
 
@@ -205,7 +205,7 @@ fn question_lines(run: &RunRow, question: &Question, open: usize) -> Vec<String>
     match &question.answer {
         Some(answer) => lines.push(format!("    answered: {answer}")),
         None if question.open && !run.status.is_terminal() => {
-            lines.extend(question.otherwise.iter().map(|otherwise| format!("    without one, {otherwise}")));
+            lines.extend(question.fallback.iter().map(|fallback| format!("    without an answer, {fallback}")));
             lines.push(format!("    {}", question.command(run, open)));
         }
         None => {}

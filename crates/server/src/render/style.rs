@@ -1,17 +1,17 @@
-//! Text for terminals: colours where wanted, model text made harmless, columns that fit. Model text is
-//! hostile: whatever could move the cursor or reorder a line is shown as its escape instead.
+//! Colours, widths, and text of models made harmless. Such text is hostile: characters that could move the cursor or reorder a
+//! line are printed as escapes.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
 
 /// Whether colours may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
+pub(crate) struct Style {
     pub color: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Color {
+pub(crate) enum Color {
     Bold,
     Dim,
     Green,
@@ -21,13 +21,13 @@ pub enum Color {
 }
 
 impl Style {
-    pub fn of_stdout() -> Style {
-        let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Style { color: std::io::stdout().is_terminal() && !asked_not_to }
+    pub(crate) fn of_stdout() -> Style {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style { color: std::io::stdout().is_terminal() && !no_color }
     }
 
-    pub fn paint(self, ink: Color, text: &str) -> String {
-        let code = match ink {
+    pub(crate) fn paint(self, color: Color, text: &str) -> String {
+        let code = match color {
             Color::Bold => "1",
             Color::Dim => "2",
             Color::Green => "32",
@@ -44,8 +44,8 @@ fn is_harmless(c: char) -> bool {
     !c.is_control() && !reorders
 }
 
-/// Many lines; only line feeds and tabs keep their effect.
-pub fn plain(text: &str) -> String {
+/// Harmless text of several lines; line feeds and tabs stay.
+pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -57,13 +57,13 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// One line: breaks become spaces.
-pub fn line(text: &str) -> String {
+/// Harmless text as one line: line breaks become spaces.
+pub(crate) fn line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// JSON that is safe to print: control characters that JSON allows unescaped are escaped too.
-pub fn json_line(json: &str) -> String {
+/// Harmless JSON: control characters that JSON allows unescaped are escaped too.
+pub(crate) fn json_line(json: &str) -> String {
     if json.chars().all(is_harmless) {
         return json.to_owned();
     }
@@ -71,7 +71,7 @@ pub fn json_line(json: &str) -> String {
     for c in json.chars() {
         match c {
             c if is_harmless(c) => out.push(c),
-            // Between tokens, where only white space can be.
+            // Valid JSON has these only between tokens.
             '\n' | '\r' | '\t' => out.push(' '),
             c => {
                 let _ = write!(out, "\\u{:04x}", c as u32);
@@ -81,7 +81,7 @@ pub fn json_line(json: &str) -> String {
     out
 }
 
-/// Columns a character takes.
+/// The columns that a character takes on a terminal.
 fn columns(c: char) -> usize {
     match c as u32 {
         0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
@@ -97,12 +97,12 @@ fn columns(c: char) -> usize {
     }
 }
 
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// At most `limit` columns, with an ellipsis where cut. For text without colours.
-pub fn fit(text: &str, limit: usize) -> String {
+/// At most `limit` columns, with an ellipsis when cut. Not for coloured text: escape codes would count.
+pub(crate) fn fit(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
     }
@@ -120,7 +120,7 @@ pub fn fit(text: &str, limit: usize) -> String {
 }
 
 /// A bar of ten cells.
-pub fn bar(used: f64, limit: f64) -> String {
+pub(crate) fn bar(used: f64, limit: f64) -> String {
     const CELLS: usize = 10;
     let share = if limit > 0.0 { (used / limit).clamp(0.0, 1.0) } else { 1.0 };
     let full = (share * CELLS as f64).round() as usize;
@@ -128,7 +128,7 @@ pub fn bar(used: f64, limit: f64) -> String {
 }
 
 /// `4m 05s`, `2h 03m`, `0.4s`.
-pub fn duration(ms: i64) -> String {
+pub(crate) fn duration(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     match seconds {
         0..=9 => format!("{:.1}s", ms.max(0) as f64 / 1000.0),
@@ -139,7 +139,7 @@ pub fn duration(ms: i64) -> String {
 }
 
 /// `1,234,567`.
-pub fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

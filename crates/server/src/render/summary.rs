@@ -1,19 +1,19 @@
-//! How a run ended, in a few lines, with what to type next.
+//! How a run ended or why it waits, in a few lines, with the commands to type next.
 
 use super::style::{Color, Style, line};
-use super::{Question, limits, status_ink};
+use super::{Question, limits, status_color};
 use engine::batch::RunRow;
 use engine::run::{Status, StopReason};
 use engine::workspace::Document;
 
-/// What a line with a command to type begins with.
-pub const NEXT: &str = "next    ";
+/// The beginning of a line with a command to type.
+pub(crate) const NEXT: &str = "next    ";
 
-/// The rest is a command away.
+/// `pleach show` lists the others.
 const MOST_DOCUMENTS: usize = 5;
 
-/// The exit code of a command that stayed with a run.
-pub fn exit_code(run: &RunRow) -> u8 {
+/// The exit code of a command that followed a run.
+pub(crate) fn exit_code(run: &RunRow) -> u8 {
     match (run.stop_reason, run.status) {
         (Some(reason), _) => reason.exit_code(),
         (None, Status::Paused | Status::WaitingOnUser) => StopReason::UserInput.exit_code(),
@@ -23,7 +23,7 @@ pub fn exit_code(run: &RunRow) -> u8 {
     }
 }
 
-pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> {
+pub(crate) fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> {
     let mut lines = vec![headline(run, style)];
     if let Some(title) = run.report["title"].as_str() {
         lines.push(format!("report  {}", line(title)));
@@ -39,8 +39,8 @@ pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> 
     let open = Question::open(run);
     let asked = open.iter().flat_map(|question| question.marked("?       "));
     lines.extend(asked.map(|line| style.paint(Color::Yellow, &line)));
-    let otherwise = open.iter().filter_map(|question| question.otherwise.as_ref());
-    lines.extend(otherwise.map(|otherwise| format!("        without an answer, {otherwise}")));
+    let fallbacks = open.iter().filter_map(|question| question.fallback.as_ref());
+    lines.extend(fallbacks.map(|fallback| format!("        without an answer, {fallback}")));
     lines.extend(next(run, &open).into_iter().map(|command| format!("{NEXT}{command}")));
     lines
 }
@@ -50,10 +50,10 @@ fn headline(run: &RunRow, style: Style) -> String {
     let detail = run.stop_detail.as_deref().map(line).filter(|detail| !detail.is_empty());
     let why: Vec<String> = reason.map(str::to_owned).into_iter().chain(detail).collect();
     let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(": ")) };
-    format!("run     {}  {}{why}", run.id, style.paint(status_ink(run.status), run.status.name()))
+    format!("run     {}  {}{why}", run.id, style.paint(status_color(run.status), run.status.name()))
 }
 
-/// What to type next, most useful first.
+/// The commands to type next, most useful first.
 fn next(run: &RunRow, open: &[Question]) -> Vec<String> {
     let id = run.id;
     match run.status {

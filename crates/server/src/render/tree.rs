@@ -5,8 +5,8 @@ use crate::api::Workspace;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-/// What hangs under nothing comes last, so nothing is hidden.
-pub fn lines(workspace: &Workspace) -> Vec<String> {
+/// Items without a parent come last, so that none is hidden.
+pub(crate) fn lines(workspace: &Workspace) -> Vec<String> {
     let mut nodes: BTreeMap<Uuid, String> = BTreeMap::new();
     for document in &workspace.documents {
         nodes.insert(document.id.0, format!("{}  {}  {}", line(&document.title), document.type_key, document.id));
@@ -29,7 +29,7 @@ pub fn lines(workspace: &Workspace) -> Vec<String> {
 struct Tree<'a> {
     nodes: &'a BTreeMap<Uuid, String>,
     children: &'a BTreeMap<Uuid, Vec<Uuid>>,
-    /// Edges may make circles; each thing is shown once.
+    /// Edges may form cycles; each item is shown once.
     seen: BTreeSet<Uuid>,
     lines: Vec<String>,
 }

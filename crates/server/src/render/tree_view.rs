@@ -1,5 +1,5 @@
-//! A tree run's nodes as they grow: one line per node, steps still to come included. When they do not fit,
-//! finished subtrees are folded first, then finished siblings, so that the working frontier stays in sight.
+//! The nodes of a tree run, one line each, with planned steps that have no node yet. When the lines do not fit, finished
+//! subtrees are folded first, then finished siblings, so that the nodes at work stay visible.
 
 use super::style::{Color, Style, fit, line, thousands, width};
 use engine::batch::{NodeRow, PlanRow};
@@ -11,38 +11,43 @@ use engine::tree::status::{NodeRole, NodeStatus};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Deeper nodes are folded: nobody reads lines that begin in the middle of the screen.
-const DEEPEST: usize = 24;
+/// Deeper nodes are folded: a line that begins in the middle of the screen is not readable.
+const MAX_DEPTH: usize = 24;
 
-/// A line with less room than this for title, mark and facts keeps only the title.
-const LEAST_TITLE: usize = 30;
+/// A line with less room than this for its text shows only the title.
+const MIN_TEXT: usize = 30;
 
 #[derive(Debug, Default)]
+<<<<<<< HEAD
 pub struct TreeView {
     nodes: BTreeMap<NodeNumber, NodeRow>,
+=======
+pub(crate) struct TreeView {
+    nodes: BTreeMap<NodeNumber, NodeRow>,
+>>>>>>> hub/p2-cli
     /// The newest plan of each node.
     plans: HashMap<NodeId, PlanRow>,
-    /// Never lowered, so that lines do not jump back and forth.
+    /// Only ever raised, so that lines do not jump.
     folding: Folding,
 }
 
-/// What is folded, each including those before it.
+/// What is folded. Each level includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Folding {
     #[default]
     Nothing,
-    /// Subtrees where everything is over.
+    /// Subtrees in which every node has ended.
     Finished,
-    /// Siblings that are over, and steps to come, one line for each kind.
+    /// Siblings that have ended and pending steps: one line each.
     Siblings,
 }
 
 impl TreeView {
-    pub fn update(&mut self, rows: Vec<NodeRow>) {
+    pub(crate) fn update(&mut self, rows: Vec<NodeRow>) {
         self.nodes.extend(rows.into_iter().map(|row| (row.ordinal, row)));
     }
 
-    pub fn plan(&mut self, plans: Vec<PlanRow>) {
+    pub(crate) fn plan(&mut self, plans: Vec<PlanRow>) {
         for plan in plans {
             let newer = self.plans.get(&plan.node_id).is_none_or(|known| known.version <= plan.version);
             if newer {
@@ -52,23 +57,28 @@ impl TreeView {
     }
 
     /// Id, number and title of each node.
+<<<<<<< HEAD
     pub fn names(&self) -> impl Iterator<Item = (String, usize, String)> + '_ {
         self.nodes.values().map(|node| (node.id.to_string(), node.ordinal.index(), node.title.clone()))
+=======
+    pub(crate) fn names(&self) -> impl Iterator<Item = (String, usize, String)> + '_ {
+        self.nodes.values().map(|node| (node.id.to_string(), node.ordinal as usize, node.title.clone()))
+>>>>>>> hub/p2-cli
     }
 
-    /// The newest change seen: what to ask for next.
-    pub fn seen_until(&self) -> Option<Timestamp> {
+    /// The time of the newest change seen; the next request asks for later ones.
+    pub(crate) fn seen_until(&self) -> Option<Timestamp> {
         self.nodes.values().map(|row| row.updated_at).max()
     }
 
     /// At most `rows` lines of at most `room` columns.
-    pub fn lines(&mut self, rows: usize, room: usize, style: Style) -> Vec<String> {
+    pub(crate) fn lines(&mut self, rows: usize, room: usize, style: Style) -> Vec<String> {
         let (lines, folding) = self.folded(rows, room, style);
         self.folding = folding;
         windowed(lines, rows)
     }
 
-    /// As little folded as fits.
+    /// Folds as little as needed.
     fn folded(&self, rows: usize, room: usize, style: Style) -> (Vec<String>, Folding) {
         let Some(root) = self.nodes.get(&NodeNumber::ROOT) else { return (Vec::new(), self.folding) };
         let root = Parts::of(self).branch(root, 0);
@@ -88,7 +98,7 @@ impl TreeView {
     }
 }
 
-/// The first lines and the last: the root stays, and so does what is newest.
+/// The first line and the last ones: the root and the newest nodes stay.
 fn windowed(mut lines: Vec<String>, rows: usize) -> Vec<String> {
     if lines.len() > rows && rows >= 3 {
         let tail = lines.split_off(lines.len() - (rows - 2));
@@ -110,11 +120,11 @@ struct PendingStep<'a> {
 struct Branch<'a> {
     node: &'a NodeRow,
     children: Vec<Branch<'a>>,
-    to_come: Vec<PendingStep<'a>>,
-    /// Nodes below it.
+    pending: Vec<PendingStep<'a>>,
+    /// Number of nodes below it.
     below: usize,
     failed_below: usize,
-    over: bool,
+    ended: bool,
     cost: f64,
     tokens: u64,
 }
@@ -142,9 +152,12 @@ impl<'a> Parts<'a> {
 
     fn branch(&self, node: &'a NodeRow, depth: usize) -> Branch<'a> {
         let rows = self.children.get(&node.id).map(Vec::as_slice).unwrap_or_default();
-        let children: Vec<Branch<'a>> =
-            if depth < DEEPEST { rows.iter().map(|child| self.branch(child, depth + 1)).collect() } else { Vec::new() };
-        let to_come = if node.status.is_terminal() { Vec::new() } else { self.to_come(node, rows) };
+        let children: Vec<Branch<'a>> = if depth < MAX_DEPTH {
+            rows.iter().map(|child| self.branch(child, depth + 1)).collect()
+        } else {
+            Vec::new()
+        };
+        let pending = if node.status.is_terminal() { Vec::new() } else { self.pending(node, rows) };
         let failed = |branch: &Branch<'_>| {
             let itself = branch.node.status == NodeStatus::Failed && !self.replaced.contains(&branch.node.id);
             branch.failed_below + usize::from(itself)
@@ -155,15 +168,15 @@ impl<'a> Parts<'a> {
             node,
             below: children.iter().map(|child| child.below + 1).sum(),
             failed_below: children.iter().map(failed).sum(),
-            over: node.status.is_terminal() && children.iter().all(|child| child.over),
+            ended: node.status.is_terminal() && children.iter().all(|child| child.ended),
             cost: own.cost_usd.dollars() + children.iter().map(|child| child.cost).sum::<f64>(),
             tokens: tokens + children.iter().map(|child| child.tokens).sum::<u64>(),
-            to_come,
+            pending,
             children,
         }
     }
 
-    fn to_come(&self, node: &NodeRow, children: &[&NodeRow]) -> Vec<PendingStep<'a>> {
+    fn pending(&self, node: &NodeRow, children: &[&NodeRow]) -> Vec<PendingStep<'a>> {
         let Some(plan) = self.tree_view.plans.get(&node.id) else { return Vec::new() };
         let begun: BTreeSet<&str> = children.iter().filter_map(|child| child.step_id.as_deref()).collect();
         let bands = plan.plan_json["bands"].as_array().into_iter().flatten();
@@ -180,7 +193,7 @@ impl<'a> Parts<'a> {
 enum Item<'b, 'a> {
     Node(&'b Branch<'a>),
     Done(usize),
-    ToCome(String),
+    Pending(String),
 }
 
 struct Page {
@@ -192,10 +205,14 @@ struct Page {
 
 impl Page {
     fn add(&mut self, branch: &Branch<'_>, lead: &str, below: &str) {
+<<<<<<< HEAD
         let folded = branch.below > 0
             && branch.over
             && self.folding >= Folding::Finished
             && branch.node.ordinal != NodeNumber::ROOT;
+=======
+        let folded = branch.below > 0 && branch.ended && self.folding >= Folding::Finished && branch.node.ordinal > 0;
+>>>>>>> hub/p2-cli
         self.lines.push(self.node_line(branch, lead, folded || (branch.children.is_empty() && branch.below > 0)));
         if folded {
             return;
@@ -211,7 +228,7 @@ impl Page {
                 Item::Done(count) => {
                     self.lines.push(format!("{short}{} {count} done", self.style.paint(Color::Green, "✓")));
                 }
-                Item::ToCome(text) => {
+                Item::Pending(text) => {
                     let text = fit(&format!("· {text}"), self.room.saturating_sub(width(&short)));
                     self.lines.push(format!("{short}{}", self.style.paint(Color::Dim, &text)));
                 }
@@ -219,12 +236,12 @@ impl Page {
         }
     }
 
-    /// What hangs below a node: finished siblings and steps to come are one line each where room is short.
+    /// The lines below a node. When room is short, finished siblings share one line and pending steps another.
     fn items<'b, 'a>(&self, branch: &'b Branch<'a>) -> Vec<Item<'b, 'a>> {
-        let short = self.folding == Folding::Siblings && !branch.over;
-        let quiet = |child: &&Branch<'_>| short && child.over && child.node.status == NodeStatus::Completed;
-        // A node that has not called anybody yet is as good as a step to come.
-        let idle = |child: &&Branch<'_>| short && !child.over && child.node.started_at.is_none();
+        let short = self.folding == Folding::Siblings && !branch.ended;
+        let quiet = |child: &&Branch<'_>| short && child.ended && child.node.status == NodeStatus::Completed;
+        // A node without any call yet is shown like a pending step.
+        let idle = |child: &&Branch<'_>| short && !child.ended && child.node.started_at.is_none();
         let done = branch.children.iter().filter(quiet).count();
         let mut items = Vec::new();
         if done > 1 {
@@ -232,14 +249,14 @@ impl Page {
         }
         let shown = branch.children.iter().filter(|child| (done < 2 || !quiet(child)) && !idle(child));
         items.extend(shown.map(Item::Node));
-        match branch.to_come.len() + branch.children.iter().filter(idle).count() {
+        match branch.pending.len() + branch.children.iter().filter(idle).count() {
             0 => {}
-            count if short => items.push(Item::ToCome(format!("{count} steps to come"))),
+            count if short => items.push(Item::Pending(format!("{count} steps to come"))),
             _ => items.extend(
                 branch
-                    .to_come
+                    .pending
                     .iter()
-                    .map(|ghost| Item::ToCome(format!("{}  (band {})", line(ghost.title), ghost.band + 1))),
+                    .map(|step| Item::Pending(format!("{}  (band {})", line(step.title), step.band + 1))),
             ),
         }
         items
@@ -247,7 +264,7 @@ impl Page {
 
     fn node_line(&self, branch: &Branch<'_>, lead: &str, folded: bool) -> String {
         let node = branch.node;
-        let (ink, mark) = look(node);
+        let (color, mark) = mark(node);
         let role = match node.role_state {
             NodeRole::Planner => "P",
             NodeRole::Executor => "E",
@@ -259,21 +276,21 @@ impl Page {
         };
         let text = format!("{role} n{} {fold}{}{}", node.ordinal, line(&node.title), remark(node));
         let lead = self.lead(lead);
-        // Where there is little room the title matters most.
-        let facts = if self.room < width(&lead) + LEAST_TITLE { String::new() } else { self.facts(branch) };
+        // With little room only the title is shown.
+        let facts = if self.room < width(&lead) + MIN_TEXT { String::new() } else { self.facts(branch) };
         let room = self.room.saturating_sub(width(&lead) + 2 + width(&facts) + 1);
         let text = fit(&text, room);
         let gap = " ".repeat(room.saturating_sub(width(&text)) + 1);
-        format!("{lead}{} {text}{gap}{}", self.style.paint(ink, mark), self.style.paint(Color::Dim, &facts))
+        format!("{lead}{} {text}{gap}{}", self.style.paint(color, mark), self.style.paint(Color::Dim, &facts))
     }
 
-    /// The branches' lines, cut from the left where they would leave no room.
+    /// The lines that join the branches, cut from the left when they would take more than half of the room.
     fn lead(&self, lead: &str) -> String {
         let spare = lead.chars().count().saturating_sub(self.room / 2);
         lead.chars().skip(spare).collect()
     }
 
-    /// Band, status and what it cost with everything below it.
+    /// Band, status, and the cost with everything below it.
     fn facts(&self, branch: &Branch<'_>) -> String {
         let node = branch.node;
         let spent = match (branch.cost > 0.0, branch.tokens) {
@@ -294,7 +311,7 @@ impl Page {
     }
 }
 
-pub fn look(node: &NodeRow) -> (Color, &'static str) {
+pub(crate) fn mark(node: &NodeRow) -> (Color, &'static str) {
     if node.paused {
         return (Color::Yellow, "‖");
     }
@@ -312,12 +329,12 @@ pub fn look(node: &NodeRow) -> (Color, &'static str) {
     }
 }
 
-/// What a glance should catch: why it failed, which limit made it a leaf, that it is another try.
+/// A note behind the title: why it failed, which limit made it a leaf, that it is a retry.
 fn remark(node: &NodeRow) -> String {
     let guard = node.message.as_deref().and_then(|message| message.strip_prefix("guard:"));
     let mut remarks = Vec::new();
     if node.retry_of.is_some() {
-        remarks.push("again".to_owned());
+        remarks.push("retry".to_owned());
     }
     match (node.status, &node.error, guard) {
         (NodeStatus::Failed, Some(error), _) => remarks.push(line(error)),

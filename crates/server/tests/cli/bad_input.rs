@@ -93,7 +93,7 @@ fn h2_a_run_that_nobody_works_says_how_to_go_on() {
     let home = Home::with(scripts::complete_in(1));
     let queued = home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run();
     let run = queued["id"].as_str().expect("an id").to_owned();
-    says(&home.pleach(&["ls"]).exits(0).err, &["no process works", "pleach up"]);
+    says(&home.pleach(&["ls"]).exits(0).err, &["no process drives", "pleach up"]);
     says(&home.pleach(&["show", &run]).exits(0).err, &[&format!("pleach watch {run}")]);
     home.pleach(&["cancel", &run]).exits(0);
     assert_eq!(home.pleach(&["ls"]).exits(0).err, "");

@@ -134,7 +134,7 @@ fn x5_trust_shows_all_of_it_first_and_is_remembered_by_content() {
         "sends your OPENAI_API_KEY there",
         "sends your PLEACH_TOKEN there",
         "runs may write there too",
-        "of your environment it reads",
+        "reads from your environment only",
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }

@@ -1,4 +1,4 @@
-//! The picture of a tree at any size.
+//! The tree view at different sizes.
 
 use super::*;
 use serde_json::json;
@@ -31,7 +31,7 @@ fn plan(of: u32, steps: &[(&str, &str)]) -> PlanRow {
     .unwrap()
 }
 
-/// A root with `branches` branches of three leaves each, of which all but the last are over.
+/// A root with `branches` branches of three leaves each; all branches but the last have ended.
 fn tree_view(branches: u32) -> TreeView {
     let mut tree_view = TreeView::default();
     let mut rows = vec![node(0, None, "waiting", "Root \u{1b}[31m of it")];
@@ -69,7 +69,7 @@ fn every_node_has_a_line_with_mark_role_number_band_status_and_cost() {
 }
 
 #[test]
-fn what_does_not_fit_is_folded_where_everything_is_over_and_stays_folded() {
+fn finished_subtrees_are_folded_when_lines_do_not_fit_and_stay_folded() {
     let mut tree_view = tree_view(4);
     let shown = text(&mut tree_view, 10, 90);
     assert!(shown.contains("✓ E n1 ▸3 Branch") && shown.contains("▶ E n14 Leaf"), "{shown}");
@@ -77,7 +77,7 @@ fn what_does_not_fit_is_folded_where_everything_is_over_and_stays_folded() {
 }
 
 #[test]
-fn the_picture_fits_whatever_the_screen() {
+fn the_tree_fits_every_terminal() {
     for branches in [0, 1, 30, 300] {
         for (rows, room) in [(3, 20), (10, 40), (24, 79), (60, 200)] {
             let shown = tree_view(branches).lines(rows, room, Style { color: false });
@@ -88,7 +88,7 @@ fn the_picture_fits_whatever_the_screen() {
 }
 
 #[test]
-fn the_working_frontier_stays_in_sight() {
+fn nodes_at_work_stay_visible() {
     let shown = text(&mut tree_view(300), 12, 79);
     assert!(shown.contains("n0 Root") && shown.contains("▶ E n1200 Leaf") && shown.contains("299 done"), "{shown}");
 }
