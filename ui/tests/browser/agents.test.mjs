@@ -1,12 +1,10 @@
 // Subagents: create one, start a task, follow its steps, edit its scratchpad.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { closeBrowser, startServer } from './server.mjs';
+import { test } from 'node:test';
+import { endOf, openPage } from './setup.mjs';
 import { assertHarmless, HOSTILE, NASTY, assertAccessible, assertNoOverflow, watchRequests } from './checks.mjs';
 import { act, done, remember, shown, visit } from './answers.mjs';
-
-after(closeBrowser);
 
 /** Goes to the project, writes a document there, and is done; remembers a sentence more with every errand. */
 const clerk = (hold = null) => {
@@ -25,8 +23,7 @@ const clerk = (hold = null) => {
 
 /** A shop with a scout that may write there. */
 async function shop(play, agent = {}) {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const project = await server.api('POST', '/api/projects', { title: 'Shop', description: '' });
   await server.api('POST', '/api/agents', { handle: 'scout', identity: 'You are tidy.', actions: ['create_document'], projects: [project.id], ...agent });
   return { server, page, project };
@@ -34,11 +31,7 @@ async function shop(play, agent = {}) {
 
 async function send(server, objective) {
   const { id } = await server.api('POST', '/api/runs', { kind: 'task', agent: 'scout', objective });
-  for (;;) {
-    const run = await server.api('GET', `/api/runs/${id}`);
-    if (run.ended_at) return run;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  return endOf(server, id);
 }
 
 const memory = (page) => page.getByRole('region', { name: 'Scratchpad' });
@@ -46,8 +39,7 @@ const pad = (server) => server.api('GET', '/api/agents/scout/scratchpad');
 
 test('a6 an agent is made in the page, sent on a task, and its steps are seen as they are taken', async () => {
   let free;
-  const server = await startServer(clerk(new Promise((resolve) => (free = resolve))));
-  const page = await server.page();
+  const { server, page } = await openPage(clerk(new Promise((resolve) => (free = resolve))));
   await server.api('POST', '/api/projects', { title: 'Shop', description: '' });
   await page.goto(`${server.url}/agents`);
   await page.getByText('No agents yet').waitFor();
@@ -80,7 +72,6 @@ test('a6 an agent is made in the page, sent on a task, and its steps are seen as
   await page.waitForURL(/\/runs\//);
   const agent = await server.api('GET', '/api/agents/scout');
   assert.deepEqual([agent.identity, agent.actions, agent.projects.map((item) => item.title)], ['You are tidy.', ['create_document'], ['Shop']]);
-  await server.close();
 });
 
 test('a5 each version says which task wrote it and what changed; it is restored and cleared by its owner', async () => {
@@ -107,7 +98,6 @@ test('a5 each version says which task wrote it and what changed; it is restored 
   await memory(page).getByText('Empty.').waitFor();
   assert.deepEqual([(await pad(server)).version, (await pad(server)).content], [4, '']);
   await memory(page).getByRole('button', { name: 'Version 3', exact: true }).waitFor();
-  await server.close();
 });
 
 test('a step that was not granted is shown as refused with the reason, and grants change in the page', async () => {
@@ -124,7 +114,6 @@ test('a step that was not granted is shown as refused with the reason, and grant
   await send(server, 'Write with a grant');
   await page.getByRole('link', { name: 'Write with a grant' }).first().click();
   await page.getByRole('link', { name: 'Opening hours' }).first().waitFor();
-  await server.close();
 });
 
 test('t12 an errand at a moment of its past shows the steps of that moment, and what each was shown', async () => {
@@ -140,7 +129,6 @@ test('t12 an errand at a moment of its past shows the steps of that moment, and 
   await page.getByText('Nobody wrote them down yet.').waitFor();
   await page.getByRole('button', { name: 'what it was shown' }).nth(1).click();
   await page.getByText('kind: "project"').waitFor();
-  await server.close();
 });
 
 test('axe finds nothing serious on the pages of agents, nothing sticks out, and hostile text does nothing', async () => {
@@ -156,5 +144,4 @@ test('axe finds nothing serious on the pages of agents, nothing sticks out, and 
   assert.deepEqual(foreign, []);
   await assertNoOverflow(page, server.url, places);
   await assertAccessible(page, server.url, places);
-  await server.close();
 });
