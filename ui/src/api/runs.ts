@@ -3,7 +3,7 @@
 import { at, get, post, send, type Page } from './http';
 import type { Budgets, Iteration, Kind, NewRun, Run, Status, Workspace } from './shapes';
 
-export interface RunQuery {
+interface RunQuery {
   q?: string;
   status?: Status;
   kind?: Kind;

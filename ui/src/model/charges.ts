@@ -6,7 +6,7 @@ import type { Journal } from './journal';
 import { NONE, type Nodes } from './nodes';
 import type { ModelMetrics } from './rows';
 
-export interface Charge {
+interface Charge {
   node: number;
   /** Absent for tools. */
   model: string | null;

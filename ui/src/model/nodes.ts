@@ -190,7 +190,7 @@ export class Nodes {
   }
 }
 
-export interface NewNode {
+interface NewNode {
   id: string;
   title: string;
   stepId: string | null;

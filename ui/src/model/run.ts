@@ -14,7 +14,7 @@ import { ABSENT } from './statuses';
 
 export type { ArtifactRow, EventOf, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
 
-export type Applied = 'applied' | 'known' | 'gap';
+type Applied = 'applied' | 'known' | 'gap';
 
 /** What changed since listeners were last notified. `moved`: another moment is shown, so everything may differ. */
 export interface Change {

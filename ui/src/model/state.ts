@@ -24,7 +24,7 @@ export const FIGURE = {
 } as const;
 
 /** Values of the run itself. */
-export interface RunValues {
+interface RunValues {
   status: Status;
   stopReason: StopReason | null;
   stopDetail: string | null;
@@ -74,7 +74,7 @@ export class Calls {
 }
 
 /** A few columns per event instead of the event: enough to draw a timeline and to fetch the event again. */
-export class EventIndex {
+class EventIndex {
   readonly types = new Names();
   readonly type = new Series(Uint8Array);
   readonly time = new Series(Float64Array);
@@ -166,7 +166,7 @@ export class State {
   }
 }
 
-export interface Brief {
+interface Brief {
   id: string;
   kind: Kind;
   objective: string;

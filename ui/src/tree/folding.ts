@@ -29,11 +29,11 @@ const CLOSED = 2;
 const OPEN = 3;
 
 /** Trees up to this size are shown whole. */
-export const SMALL_TREE = 40;
+const SMALL_TREE = 40;
 /** As many cards as fit on a screen. */
 const FIRST_VIEW_CARDS = 24;
 const QUIET_CARDS_SHOWN = 4;
-export const FOLD_AFTER_MS = 1500;
+const FOLD_AFTER_MS = 1500;
 const NO_ENTRIES: readonly Entry[] = [];
 
 export class Folding {

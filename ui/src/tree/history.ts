@@ -36,7 +36,7 @@ export function spansOf(run: Run): Map<number, Span[]> {
   return spans;
 }
 
-export interface Sample {
+interface Sample {
   place: number;
   seq: number;
   time: number;
@@ -85,7 +85,7 @@ export function samples(run: Run, line: TimeScale, many: number): Sample[] {
 
 const works = (status: number): boolean => status !== ABSENT && isActive(status);
 
-export interface DepthRow {
+interface DepthRow {
   depth: number;
   nodes: number;
   failed: number;

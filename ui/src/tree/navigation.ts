@@ -98,11 +98,11 @@ export function key(tree: Tree, event: KeyboardEvent): boolean {
       if (node !== NONE) tree.fold(node, !folding.isFolded(node));
       return node !== NONE;
     default:
-      return letter(tree, event.key);
+      return letterKey(tree, event.key);
   }
 }
 
-function letter(tree: Tree, pressed: string): boolean {
+function letterKey(tree: Tree, pressed: string): boolean {
   switch (pressed) {
     case 'e':
     case 'E':

@@ -17,7 +17,7 @@ const CORNER = 8;
 /** Opacity of cards that are not emphasised. */
 const DIMMED_ALPHA = 0.3;
 
-export interface DrawOptions {
+interface DrawOptions {
   selected: number;
   hovered: number;
   /** Nodes a search found. */

@@ -3,7 +3,7 @@
 import { type Tone, TONES } from '../model/statuses';
 
 /** Sizes are at zoom 1. */
-export interface Fonts {
+interface Fonts {
   title: string;
   pill: string;
   line: string;

@@ -11,7 +11,7 @@ import { CARD_HEIGHT, CARD_WIDTH, COLUMN, STUB_HEIGHT } from './dimensions';
 import type { Motion } from './motion';
 
 /** Near to far: the whole card, its first words, a block of colour, a bar for a whole subtree. */
-export type Detail = 'card' | 'pill' | 'block' | 'bar';
+type Detail = 'card' | 'pill' | 'block' | 'bar';
 
 export function detailAt(zoom: number): Detail {
   if (zoom >= 0.7) return 'card';

@@ -3,7 +3,7 @@
 
 import type { Run } from '../model/run';
 
-export type MarkKind = 'failed' | 'question' | 'replan';
+type MarkKind = 'failed' | 'question' | 'replan';
 
 export interface Mark {
   kind: MarkKind;

@@ -12,7 +12,7 @@ import { Layout } from './layout';
 import { CARD_WIDTH, COLUMN } from './dimensions';
 import * as paths from './navigation';
 
-export type Mode = 'follow' | 'free';
+type Mode = 'follow' | 'free';
 export type Kind = 'match' | 'failed' | 'active' | 'blocked';
 
 const SETTLE_MS = 250;

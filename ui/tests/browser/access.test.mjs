@@ -18,7 +18,7 @@ test('x10_a_document_that_froze_the_page_is_shown_at_once', async () => {
   const { id } = await server.api('POST', '/api/documents', { project_id: project.id, title: 'Slow', content: froze });
   await page.goto(`${server.url}/documents/${id}`);
   await page.getByRole('heading', { name: 'Slow' }).waitFor({ timeout: 10_000 });
-  // Whoever waits for a frame waits for everything that runs before it.
+  // A frame comes only after everything that blocks the page.
   const frame = await page.evaluate(() => new Promise((resolve) => { const from = performance.now(); requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - from))); }));
   assert.ok(frame < 2_000, `the page was busy for ${frame} ms`);
 });
@@ -46,7 +46,7 @@ test('r11_a_message_is_shown_as_said_when_it_is_stored_and_resuming_waits_for_it
   await page.getByText('sending… not said yet').waitFor();
   await page.getByRole('button', { name: 'Resume' }).first().click();
   await page.getByRole('button', { name: 'Waits for your message…' }).waitFor();
-  // Held: nothing is stored, nothing was resumed, nothing is shown as said.
+  // While the message is held, nothing is stored, resumed or shown as said.
   assert.deepEqual(order, []);
   assert.equal((await server.api('GET', `/api/runs/${id}`)).status, 'paused');
   assert.equal(await page.getByText('“Prefer primary sources”').count(), 0);
@@ -67,7 +67,7 @@ test('r11_a_message_that_was_not_stored_keeps_its_words_and_the_run_stays_paused
   let refuse = true;
   await page.route(/\/messages$/, async (route) => {
     keys.push(route.request().headers()['idempotency-key']);
-    // The first one arrives, and only its answer is lost on the way back.
+    // The first request arrives, but its response is lost.
     if (!refuse) return route.continue();
     await route.fetch();
     return route.abort();

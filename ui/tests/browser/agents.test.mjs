@@ -6,7 +6,7 @@ import { endOf, openPage } from './setup.mjs';
 import { assertHarmless, HOSTILE, NASTY, assertAccessible, assertNoOverflow, watchRequests } from './checks.mjs';
 import { act, done, remember, shown, visit } from './answers.mjs';
 
-/** Goes to the project, writes a document there, and is done; remembers a sentence more with every errand. */
+/** Goes to the project, writes a document there, and is done; adds one sentence to its scratchpad after every task. */
 const clerk = (hold = null) => {
   const learned = [];
   return ({ role, objective, nth, prompt }) => {
@@ -76,18 +76,18 @@ test('a6 an agent is made in the page, sent on a task, and its steps are seen as
 
 test('a5 each version says which task wrote it and what changed; it is restored and cleared by its owner', async () => {
   const { server, page } = await shop(clerk());
-  await send(server, 'First errand');
-  await send(server, 'Second errand');
+  await send(server, 'First task');
+  await send(server, 'Second task');
   const before = await server.api('GET', '/api/agents/scout/scratchpad/versions?limit=10');
   await page.goto(`${server.url}/agents/scout`);
   // What the newest one changed is shown at once.
   await memory(page).getByText('Version 2, what it knows now').waitFor();
   await memory(page).getByText('What version 2 changed').waitFor();
-  assert.deepEqual(await memory(page).locator('.diff .added .text').allTextContents(), ['- learned in: Second errand']);
-  assert.deepEqual(await memory(page).getByRole('link').allTextContents(), ['after “Second errand”', 'after “First errand”']);
+  assert.deepEqual(await memory(page).locator('.diff .added .text').allTextContents(), ['- learned in: Second task']);
+  assert.deepEqual(await memory(page).getByRole('link').allTextContents(), ['after “Second task”', 'after “First task”']);
   // An older one is looked at, then restored: a new version with the old text, by hand.
   await memory(page).getByRole('button', { name: 'Version 1', exact: true }).click();
-  assert.equal(await memory(page).getByRole('group', { name: 'Version 1' }).getByText('Second errand').count(), 0);
+  assert.equal(await memory(page).getByRole('group', { name: 'Version 1' }).getByText('Second task').count(), 0);
   await memory(page).getByRole('button', { name: 'Restore' }).click();
   await memory(page).getByText('Version 3, what it knows now').waitFor();
   await memory(page).getByText('by hand').waitFor();
@@ -116,7 +116,7 @@ test('a step that was not granted is shown as refused with the reason, and grant
   await page.getByRole('link', { name: 'Opening hours' }).first().waitFor();
 });
 
-test('t12 an errand at a moment of its past shows the steps of that moment, and what each was shown', async () => {
+test('t12 a task run at an earlier moment shows the steps of that moment and their pages', async () => {
   const { server, page } = await shop(clerk());
   const run = await send(server, 'Write the opening hours down');
   const steps = await server.api('GET', `/api/runs/${run.id}/steps`);

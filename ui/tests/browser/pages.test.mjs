@@ -1,4 +1,4 @@
-// Every page: nothing serious for axe, nothing that sticks out, nothing that a hostile text could do; and the whole way by keyboard.
+// Every page: axe finds nothing serious, nothing overflows, hostile text does nothing, and everything can be done by keyboard.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -20,7 +20,7 @@ const outline = async (page) => {
 
 /** The same from a snapshot: nodes in the order of their plans. */
 const WORDS = { completed: 'done', aggregating: 'joining' };
-const told = ({ nodes }) => {
+const expectedOutline = ({ nodes }) => {
   const under = (parent) => [...nodes.id.keys()].filter((at) => nodes.parent[at] === parent).sort((a, b) => nodes.band[a] - nodes.band[b] || nodes.step[a] - nodes.step[b] || a - b);
   const walk = (at) => [`${nodes.depth[at] + 1} ${nodes.title[at]} ${WORDS[nodes.status[at]] ?? nodes.status[at]}`, ...under(at).flatMap(walk)];
   return under(null).flatMap(walk);
@@ -38,7 +38,7 @@ test('t12 the page at any moment shows what the snapshot of that moment says', a
     await page.goto(`${server.url}/runs/${id}?view=outline&at=${seq}`);
     const snapshot = await server.api('GET', `/api/runs/${id}/snapshot?at=${seq}`);
     await page.waitForFunction((at) => document.querySelector('[role=slider]')?.getAttribute('aria-valuenow') === String(at), seq);
-    assert.deepEqual(await outline(page), told(snapshot), `nodes at event ${seq}`);
+    assert.deepEqual(await outline(page), expectedOutline(snapshot), `nodes at event ${seq}`);
     const cost = page.getByRole('group', { name: /^Cost:/ });
     assert.match(await cost.getAttribute('aria-label'), new RegExp(`^Cost: \\$${snapshot.run.metrics.cost_usd < 0.01 && snapshot.run.metrics.cost_usd > 0 ? snapshot.run.metrics.cost_usd.toFixed(4) : snapshot.run.metrics.cost_usd.toFixed(2)} `), `cost at event ${seq}`);
   }
@@ -105,5 +105,5 @@ test('t14 the server is killed and the page resumes without a missing event', as
   const run = await endOf(server, id);
   await page.getByText('Connection lost').waitFor({ state: 'detached' });
   await page.waitForFunction((last) => document.querySelector('[role=slider]')?.getAttribute('aria-valuemax') === String(last), run.last_seq);
-  assert.deepEqual(await outline(page), told(await server.api('GET', `/api/runs/${id}/snapshot`)));
+  assert.deepEqual(await outline(page), expectedOutline(await server.api('GET', `/api/runs/${id}/snapshot`)));
 });

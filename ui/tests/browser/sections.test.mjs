@@ -8,7 +8,7 @@ import { ask, execute, page as written } from './answers.mjs';
 
 const quiet = () => ({ status: 500 });
 
-test('a stranger is asked for a token where the page would be, and finds that page afterwards', async () => {
+test('a visitor without a login is asked for a token in place of the page, and sees that page afterwards', async () => {
   const { server, page } = await openPage(quiet);
   const { token } = await server.api('POST', '/api/tokens', { name: 'browser' });
   await page.context().clearCookies();
@@ -89,7 +89,7 @@ test('a webhook is made, its secret is shown once, a test reaches it, and it is 
   receiver.close();
 });
 
-test('a run is paused, told something, and goes on; the model reads what it was told', async () => {
+test('a message to a paused run reaches the model after the run is resumed', async () => {
   const { server, page, release } = await pausedRun();
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText('“Prefer primary sources”').waitFor();
@@ -100,7 +100,7 @@ test('a run is paused, told something, and goes on; the model reads what it was 
   assert.ok(server.model.calls.some((call) => call.prompt.includes('Prefer primary sources')), 'no call carried the message');
 });
 
-test('h9 a run that goes in circles says which action comes back', async () => {
+test('h9 a run that repeats itself names the repeated action', async () => {
   const again = { tool: 'search_documents', arguments: { query: 'pricing page' }, purpose: 'find it' };
   const { server, page } = await openPage(({ nth }) => ({
     wait: nth > 4 ? new Promise(() => {}) : 0,
@@ -122,7 +122,7 @@ test('sec_s91 a file that was altered on its way is not run, and the page says s
   await page.getByRole('button', { name: 'Try again' }).waitFor();
   assert.equal(await page.evaluate(() => document.documentElement.dataset.altered), undefined);
   assert.ok(server.errors.some((text) => text.includes('digest')), server.errors.join('\n'));
-  // As it was sent, it is taken.
+  // The unaltered file is accepted.
   server.errors.length = 0;
   await page.unroute(/\/assets\/Settings-.*\.js$/);
   await page.getByRole('button', { name: 'Try again' }).click();
