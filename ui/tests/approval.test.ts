@@ -1,4 +1,4 @@
-// x12: whoever is asked whether a tool may be called sees all that would be sent, in its order, and whether it leaves the machine.
+// x12: an approval shows everything that would be sent, in order, and whether it leaves the machine.
 
 import { expect, test } from 'vitest';
 import { approvalOf, folded } from '../src/components/approval';

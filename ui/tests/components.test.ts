@@ -1,4 +1,4 @@
-// Small parts that pages rely on: streams cut anywhere, differences, addresses, words.
+// Modules that pages rely on: the stream parser, diffs, addresses, formats.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// The past as the timeline and the figures show it: read from the index of events, never from the events themselves.
+// The history that the timeline and the metrics show, read from the event index alone.
 
 import { describe, expect, it } from 'vitest';
 import { NONE } from '../src/model/nodes';

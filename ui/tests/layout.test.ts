@@ -15,7 +15,7 @@ interface Card {
   order: number[];
 }
 
-/** Every card that is shown, with its absolute place, in the order of reading. */
+/** Every card that is shown, with its absolute position, in reading order. */
 function cards(tree: Tree): Card[] {
   const found: Card[] = [];
   const visit = (node: number, y: number, order: number[]) => {
@@ -54,7 +54,7 @@ function expectTidy(tree: Tree): void {
   expect(wrong).toEqual([]);
 }
 
-/** The same cards laid out from nothing. */
+/** The same cards in a new layout. */
 function fromScratch(tree: Tree): Layout {
   const layout = new Layout(tree.run.state, tree.folding);
   layout.touchAll();

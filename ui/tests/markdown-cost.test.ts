@@ -1,4 +1,4 @@
-// x10: no text of any shape takes the page more than a little time, and none of it is lost without a word.
+// x10: the cost of every text is linear in its length, and the page says when it does not show all of it.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';

@@ -1,4 +1,4 @@
-// x10: texts put together by chance. A few thousand in every run; `npm run fuzz` reads a million, and prints the seed of what it finds.
+// x10: random texts: a few thousand in every test run, a million with `npm run fuzz`, which prints the seed of a failure.
 
 import { expect, test } from 'vitest';
 import { parse } from '../src/components/markdown/blocks';

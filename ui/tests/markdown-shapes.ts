@@ -1,8 +1,8 @@
-// Texts made to be dear to read: each shape is grown to any length. `x10_` tests and the fuzzer draw from them.
+// Texts that are expensive to parse, in any length, for the `x10_` tests and the fuzzer.
 
 const grown = (piece: string, before = '', after = '') => (length: number): string => before + piece.repeat(Math.ceil(length / piece.length)) + after;
 
-/** Pieces that patterns and stacks have stumbled over, in this reader and in others. */
+/** Pieces that made this parser or others slow. */
 const PIECES = [
   ' ', '\t', '\n', '\r', '\r\n', '\u00a0', '#', '# ', '# a\n', '*', '**', '***', '*a', '**a', '*a **b ', '*a_ ', 'a**b', '_', '__', '_a', '_a*b', 'a_b_', '~~', '~~a', '~~~', '*~~_',
   '[', ']', '[]', '[](', '[a](', '[a](b', '[a](<b', '[a](b "', "[a](b 'c", '[a](b (c', '[a](\\(', '[a][', '[a][b', '[a]', '![', '![a](', '![[', '[![', '[a](b)', '![a](b)', '[[a](b)', '[a]: b\n', '[^a]', '[^a]: b\n', '[^a][a]',
@@ -49,7 +49,7 @@ export const WORST: [string, (length: number) => string][] = [
 
 export const SHAPES: [string, (length: number) => string][] = [...WORST, ...PIECES.map((piece): [string, (length: number) => string] => [`${JSON.stringify(piece)} again and again`, grown(piece)])];
 
-/** Numbers that come again for the same seed. */
+/** Pseudo-random numbers from a seed. */
 export function dice(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -60,7 +60,7 @@ export function dice(seed: number): (below: number) => number {
   };
 }
 
-/** A text put together from pieces by chance: short ones mostly, so that marks meet. */
+/** A random text of pieces, most of them short, so that marks are close together. */
 export function random(seed: number): string {
   const roll = dice(seed);
   const most = roll(20) === 0 ? 400 : 24;

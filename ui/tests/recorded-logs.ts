@@ -1,4 +1,4 @@
-// Logs recorded from the real binary (tests/record.mjs): events line by line, then what the server said of them.
+// Logs recorded from the real binary (tests/record.mjs): one event per line, then the server's run object and snapshots.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import type { RunRow, Snapshot, StoredEvent } from '../src/model/run';
@@ -10,7 +10,7 @@ export interface Recorded {
   events: StoredEvent[];
   /** The run object after the last event. */
   row: RunRow & { head?: string };
-  /** What `/snapshot?at=` said of some moments. */
+  /** The responses of `/snapshot?at=` for some moments. */
   snapshots: Snapshot[];
 }
 

@@ -3,7 +3,7 @@
 import { at, get, post, send, type Page } from './http';
 import type { Budgets, Iteration, Kind, NewRun, Run, Status, Workspace } from './shapes';
 
-export interface RunQuery {
+interface RunQuery {
   q?: string;
   status?: Status;
   kind?: Kind;
@@ -16,7 +16,6 @@ const of = (id: string, rest = ''): string => `/api/runs/${encodeURIComponent(id
 export const listRuns = (query: RunQuery = {}, signal?: AbortSignal): Promise<Page<Run>> => get(at('/api/runs', { ...query }), signal);
 export const getRun = (id: string, signal?: AbortSignal): Promise<Run> => get(of(id), signal);
 export const startRun = (run: NewRun): Promise<Run> => post('/api/runs', run);
-export const deleteRun = (id: string): Promise<void> => send('DELETE', of(id));
 
 export const pauseRun = (id: string): Promise<Run> => post(of(id, '/pause'));
 export const resumeRun = (id: string): Promise<Run> => post(of(id, '/resume'));

@@ -11,15 +11,13 @@ export const projects = (): Promise<Project[]> => list('/api/projects');
 export const project = (id: string): Promise<Project> => get(`/api/projects/${encodeURIComponent(id)}`);
 /** Whether this describes a project that a run made for itself, because it was given none. */
 export const ofRun = (description: string): boolean => /^Workspace of run \S+$/.test(description);
-/** To choose from: what a run made for itself is rarely meant, and comes last. */
+/** Projects to choose from. Those that runs made for themselves come last, because they are rarely wanted. */
 export const ownFirst = (all: Project[]): Project[] => all.toSorted((a, b) => Number(ofRun(a.description)) - Number(ofRun(b.description)));
 export const createProject = (title: string, description: string): Promise<Project> => post('/api/projects', { title, description });
 export const documents = (query: { project_id?: string; type_key?: string; run_id?: string; limit?: number }): Promise<Doc[]> => list(at('/api/documents', query));
 export const document = (id: string): Promise<Doc> => get(doc(id));
 export const versions = (id: string): Promise<Version[]> => list(doc(id, '/versions'));
 export const entries = (id: string, before?: number, limit = 20): Promise<Entry[]> => list(at(doc(id, '/entries'), { before, limit }));
-export const createDocument = (body: { title: string; content: string; project_id: string }): Promise<Doc> => post('/api/documents', body);
-export const saveDocument = (id: string, version: number, change: { title?: string; content?: string }): Promise<Doc> => send('PATCH', doc(id), change, { 'if-match': `"${version}"` });
 export const tasks = (query: { project_id?: string; state?: TaskState }): Promise<Task[]> => list(at('/api/tasks', query));
 export const createTask = (body: { title: string; project_id: string; description?: string }): Promise<Task> => post('/api/tasks', body);
 export const setTask = (task: Task, change: { state?: TaskState; title?: string; description?: string }): Promise<Task> =>

@@ -7,7 +7,7 @@ import { runs } from './runs.svelte';
 
 const KEY = 'pleach.notify';
 const COLOURS = { asking: '#7c4dd6', active: '#c8650a', idle: '#2f6f64' } as const;
-export type Activity = keyof typeof COLOURS;
+type Activity = keyof typeof COLOURS;
 
 class BrowserTab {
   /** The name of the page that is shown; each page sets it. */

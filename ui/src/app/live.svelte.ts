@@ -4,7 +4,7 @@ import { ask, Problem } from '../api/http';
 import type { Notification, Run } from '../api/shapes';
 import { readStream, type Message } from '../api/sse';
 
-export interface Delta {
+interface Delta {
   run_id: string;
   node_id: string | null;
   effect: string;

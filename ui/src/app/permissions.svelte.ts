@@ -8,7 +8,7 @@ import { project as readProject } from '../api/workspace';
 import { mayEdit } from '../components/roles';
 
 /** Whether something may be done, and why not; `may` is null until it is known. */
-export interface Permission {
+interface Permission {
   may: boolean | null;
   why: string;
 }

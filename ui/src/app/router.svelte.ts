@@ -23,7 +23,7 @@ const LISTS = {
 } as const;
 const SINGLE = ['questions', 'webhooks', 'settings', 'login'] as const;
 
-export function pageAt(path: string): Page {
+function pageAt(path: string): Page {
   const [first = '', second, more] = path.split('/').filter((part) => part !== '');
   if (more !== undefined) return { name: 'not_found' };
   if (first === '') return { name: 'runs' };

@@ -1,7 +1,7 @@
 // Parses the question that is asked before a tool call: who gets what. No part of the text is lost. A question of another form gives null
 // and is shown as it is.
 
-export interface Argument {
+interface Argument {
   name: string;
   /** As JSON, the way the tool gets it. */
   value: string;
@@ -10,7 +10,7 @@ export interface Argument {
 export interface Approval {
   title: string;
   destination: string;
-  /** Whether what is sent goes out of this machine. Only who says so himself stays. */
+  /** Whether the arguments leave this machine. They do unless the question says that they stay. */
   leaves: 'yes' | 'maybe' | 'no';
   sends: Argument[];
   /** Every other line. */
@@ -37,7 +37,7 @@ export function approvalOf(text: string): Approval | null {
   return out;
 }
 
-/** `- "name" = value`: the name is a JSON string, so what stands in it cannot end it. */
+/** `- "name" = value`. The name is a JSON string, so its content cannot end it. */
 function argumentOf(line: string): Argument | null {
   if (!line.startsWith('- "')) return null;
   let end = 3;
@@ -46,8 +46,8 @@ function argumentOf(line: string): Argument | null {
   return { name: line.slice(3, end), value: line.slice(end + 4) };
 }
 
-/** The two ends of a long value: what is looked for stands at either, and what lies between is one click away. */
-export interface Folded {
+/** Both ends of a long value, which is folded in the middle; a click opens it. */
+interface Folded {
   head: string;
   tail: string;
   between: number;

@@ -5,7 +5,7 @@ export interface Line {
   text: string;
 }
 
-/** Beyond this the middle is shown as removed and added whole: exact, only longer. */
+/** Longer middles are shown as removed and added as a whole, which is correct but longer. */
 const MOST_CELLS = 4_000_000;
 const CONTEXT = 3;
 
@@ -48,7 +48,7 @@ function middle(a: string[], b: string[]): Line[] {
   return out;
 }
 
-/** Only what changed, with a few lines around it. */
+/** The changed lines with a few lines around them. */
 export function shorten(lines: Line[]): Line[] {
   const near = lines.map((_, at) => lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => line.kind !== 'same'));
   const out: Line[] = [];

@@ -12,7 +12,7 @@ interface Case {
 }
 
 /** What a sentence is made from; the type may be one that this page does not know. */
-export type TextEvent = Pick<Partial<StoredEvent>, 'nodeId'> & { type: string; payload: object };
+type TextEvent = Pick<Partial<StoredEvent>, 'nodeId'> & { type: string; payload: object };
 type Payload = Record<string, unknown>;
 type Field = (path: string) => string;
 /** A node as people call it: by its number and title. */
@@ -63,7 +63,7 @@ function read(payload: Payload, path: string): string {
   return texts.length === 0 ? missing : texts.map((value) => line(String(value))).join('; ');
 }
 
-/** Everything at a path; a list on the way, or at its end, stands for its items. */
+/** All values at a path. A list on the path is replaced by its items. */
 const values = (payload: Payload, path: string): unknown[] => path.split('.').reduce<unknown[]>((found, key) => found.flatMap((value) => (value as Payload | null)?.[key] ?? []), [payload]);
 
 const line = (text: string): string => text.split(/\s+/).filter(Boolean).join(' ');

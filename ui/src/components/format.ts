@@ -77,8 +77,11 @@ export function endReason(run: Pick<Run, 'stop_reason' | 'stop_detail'>): string
 const unknown = (name: string): State => ({ tone: 'waiting', mark: '·', label: name.replaceAll('_', ' ') });
 
 export const runStatus = (status: Status): State => RUN[status] ?? unknown(status);
-/** The same, for a person who may or may not answer the run's questions. */
-export const runStatusFor = (status: Status, answers: boolean): State => (status === 'waiting_on_user' && !answers ? { ...runStatus(status), label: 'waits for an answer' } : runStatus(status));
+/** The status as a person sees it who may or may not answer the run's questions. A run can ask and still work. */
+export function runStatusFor(run: Run, mayAnswer: boolean): State {
+  if (run.status === 'running' && openQuestions(run).length > 0) return { ...runStatus('waiting_on_user'), label: 'running, and asks' };
+  return run.status === 'waiting_on_user' && !mayAnswer ? { ...runStatus(run.status), label: 'waits for an answer' } : runStatus(run.status);
+}
 export const nodeStatus = (status: string): State => NODE[status] ?? unknown(status);
 export const stepStatus = (status: string): State => STEP[status] ?? unknown(status);
 export const taskState = (state: TaskState): State => TASK[state] ?? unknown(state);
@@ -123,7 +126,7 @@ export function ago(then: string, now: number): string {
   return new Date(then).toLocaleDateString();
 }
 
-/** How long until then, roughly. */
+/** The approximate time until then. */
 export function within(then: string, now: number): string {
   const s = Math.max(0, Math.round((Date.parse(then) - now) / 1_000));
   if (s < 60) return `in ${s} s`;
@@ -131,7 +134,7 @@ export function within(then: string, now: number): string {
   return s < 172_800 ? `in ${Math.round(s / 3_600)} h` : `in ${Math.round(s / 86_400)} days`;
 }
 
-/** Always 24 hours: the same everywhere, and it sorts. */
+/** Always with 24 hours, so that times sort. */
 export const clock = (at: string | number): string => new Date(at).toLocaleTimeString('en-GB', { hourCycle: 'h23' });
 export const moment = (at: string): string => `${new Date(at).toLocaleDateString([], { dateStyle: 'medium' })}, ${clock(at)}`;
 export const tokens = (metrics: Metrics): number => metrics.tokens_in + metrics.tokens_out;

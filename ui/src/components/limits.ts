@@ -9,7 +9,7 @@ export interface LimitField {
   key: Limit;
   label: string;
   hint: string;
-  /** What a person types is this many of the unit that is sent. */
+  /** How many units of the API one typed unit is, such as 60,000 ms for a minute. */
   scale: number;
   unit: string;
   step: string;
@@ -55,7 +55,7 @@ export const PRESETS: Record<Preset, { label: string; budgets: Limits }> = {
   },
 };
 
-/** What a typed text means for a limit: a number to send, null where nothing was typed, or undefined when it is no number. */
+/** Parses a typed limit: a number to send, null if nothing was typed, undefined if it is not a number. */
 export function typed(limit: LimitField, text: string): number | null | undefined {
   if (text.trim() === '') return null;
   const value = Number(text);

@@ -6,7 +6,7 @@ import type { Journal } from './journal';
 import { NONE, type Nodes } from './nodes';
 import type { ModelMetrics } from './rows';
 
-export interface Charge {
+interface Charge {
   node: number;
   /** Absent for tools. */
   model: string | null;
@@ -50,7 +50,7 @@ export class Charges {
 
   private readonly models = new Names();
   private readonly byModel: Sums[] = [];
-  /** Charges counted for each model: one that was charged nothing was still used. */
+  /** Number of charges per model: a model whose calls cost nothing was still used. */
   private readonly uses: number[] = [];
   private readonly counted: Numbers = new Counted(this);
   private readonly node = new Series(Int32Array);
@@ -66,7 +66,7 @@ export class Charges {
 
   constructor(private readonly nodes: Nodes) {}
 
-  /** A tool was called: it counts, and costs nothing. */
+  /** A tool call is counted and costs nothing. */
   addToolCall(journal: Journal, node: number): void {
     this.add(journal, { node, model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, costMicros: 0, presumed: false, answered: false });
   }
@@ -129,7 +129,7 @@ export class Charges {
     return this.flags.get(row) & (TOOL | PRESUMED) ? 0 : this.tokensIn.get(row) + this.tokensOut.get(row);
   }
 
-  /** By name, for models that were charged anything at this point of time. */
+  /** Usage by model name, for models with charges at this moment. */
   modelsUsed(): Record<string, ModelMetrics> {
     const used: Record<string, ModelMetrics> = {};
     this.byModel.forEach((sums, at) => {
@@ -138,7 +138,7 @@ export class Charges {
     return used;
   }
 
-  /** Where a snapshot left off. */
+  /** Takes over the sums of a snapshot. */
   startFrom(model: string, sums: ModelMetrics): void {
     const number = this.modelNumber(model);
     addTo(this.byModel[number], sumsOf(sums));

@@ -3,12 +3,12 @@
 
 const INITIAL_CAPACITY = 64;
 
-/** A quarter more than there was: doubling would leave half of a large log empty. */
+/** Grows by a quarter, because doubling would leave half of a large log empty. */
 function capacityFor(at: number, room: number): number {
   return Math.max(at + 1, Math.ceil(room * 1.25) + INITIAL_CAPACITY);
 }
 
-/** Numbers; a cell that was never written reads as `empty`. All of one width, because code that meets one kind of array only is fast. */
+/** Numbers; a cell that was never written reads as `empty`. All have one width, because the JIT optimises code that sees one kind of array. */
 export class Numbers {
   data: Float64Array;
   constructor(private readonly empty = 0) {
@@ -34,7 +34,7 @@ export class Numbers {
 
 type Narrow = Int32Array | Uint32Array | Uint8Array | Float64Array;
 
-/** One number for each of very many things, written once: as narrow as it can be. */
+/** Numbers that are written once, in the narrowest kind of array that holds them: there is one for every event. */
 export class Series<A extends Narrow> {
   private data: A;
   constructor(private readonly kind: new (size: number) => A) {
@@ -65,7 +65,7 @@ export class Values<T> {
   }
 
   put(at: number, value: T): void {
-    // Holes would turn the array into a dictionary.
+    // Holes would turn the array into a slow dictionary.
     while (this.data.length < at) this.data.push(this.empty);
     this.data[at] = value;
   }

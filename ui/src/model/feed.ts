@@ -3,9 +3,9 @@
 
 import { createRun, type Run, type StoredEvent } from './run';
 
-export type ReadEvents = (after: number, limit: number) => Promise<StoredEvent[]>;
+type ReadEvents = (after: number, limit: number) => Promise<StoredEvent[]>;
 
-export type FeedState = 'live' | 'healing' | 'failed';
+type FeedState = 'live' | 'healing' | 'failed';
 
 const PAGE = 1000;
 /** Pauses between attempts to read missing events. */

@@ -30,7 +30,7 @@ export class Journal {
   private asidePosition = 0;
   private step = 0;
 
-  /** Steps that were taken and not taken back. */
+  /** Steps that are applied now. */
   get at(): number {
     return this.step;
   }
@@ -55,7 +55,7 @@ export class Journal {
     column.put(at, value);
   }
 
-  /** What was written since the last step is one step from here on. Only at the end of the journal. */
+  /** Closes a step with everything that was written since the last one. Only at the end of the journal. */
   close(): void {
     this.steps++;
     this.step = this.steps;

@@ -53,7 +53,7 @@ export class Nodes {
   readonly last = new Numbers(NONE);
   readonly next = new Numbers(NONE);
 
-  /** Of the node and everything below it. */
+  /** Sums over the node and everything below it. */
   readonly total = new Numbers();
   readonly unfinished = new Numbers();
   readonly failed = new Numbers();
@@ -64,9 +64,9 @@ export class Nodes {
   readonly modelCalls = new Numbers();
   readonly toolCalls = new Numbers();
 
-  /** How many nodes stand where. */
+  /** Number of nodes by status. */
   readonly counts = new Int32Array(NODE_STATUSES.length);
-  /** Nodes whose place in the tree, or whose status, changed since someone last asked. */
+  /** Nodes whose position or status changed since the last call. */
   restructured = new Set<number>();
   restated = new Set<number>();
 
@@ -78,7 +78,7 @@ export class Nodes {
     return this.size.get(0);
   }
 
-  /** The number of a node that exists at this point of time. */
+  /** The index of a node that exists at this moment. */
   number(id: string | null | undefined): number {
     const found = id ? this.numbers.get(id) : undefined;
     return found !== undefined && found < this.count ? found : NONE;
@@ -102,7 +102,7 @@ export class Nodes {
     return at;
   }
 
-  /** Every node of a snapshot at once, before anything was remembered. */
+  /** Adds every node of a snapshot at once, without journal entries. */
   resize(count: number): void {
     this.size.put(0, count);
   }
@@ -138,7 +138,7 @@ export class Nodes {
     for (let child = this.first.get(at); child !== NONE; child = this.next.get(child)) yield child;
   }
 
-  /** Add to a node and to every subtree it is in. */
+  /** Adds to a node and to every subtree it is in. */
   addUp(column: Numbers, at: number, amount: number): void {
     if (amount === 0) return;
     if (this.postponed !== null) return this.postpone(column, at, amount);
@@ -146,7 +146,7 @@ export class Nodes {
     for (let node = at; node !== NONE; node = parents[node]) column.put(node, column.get(node) + amount);
   }
 
-  /** Many changes at once: add them up in one pass at the end instead of climbing for each. */
+  /** Applies many changes, then adds them up in one pass instead of climbing to the root for each. */
   inBulk(work: () => void): void {
     this.postponed = new Map();
     const before = this.count;
@@ -190,7 +190,7 @@ export class Nodes {
   }
 }
 
-export interface NewNode {
+interface NewNode {
   id: string;
   title: string;
   stepId: string | null;

@@ -4,7 +4,7 @@ import { createSubscriber } from 'svelte/reactivity';
 import type { Stats } from './selectors';
 import type { Run, RunRow } from './run';
 
-export interface Watched {
+interface Watched {
   readonly version: number;
   readonly at: number;
   readonly head: number;

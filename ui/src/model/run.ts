@@ -14,7 +14,7 @@ import { ABSENT } from './statuses';
 
 export type { ArtifactRow, EventOf, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
 
-export type Applied = 'applied' | 'known' | 'gap';
+type Applied = 'applied' | 'known' | 'gap';
 
 /** What changed since listeners were last notified. `moved`: another moment is shown, so everything may differ. */
 export interface Change {
@@ -33,7 +33,7 @@ export class Run {
   /** The earliest moment that can be shown. */
   base = 0;
   state = new State();
-  /** Counts every change: equal versions show equal things. */
+  /** Counts every change: an equal version means an equal state. */
   version = 0;
   /** Events that came while an earlier moment is shown. */
   private waiting: StoredEvent[] = [];
@@ -89,7 +89,7 @@ export class Run {
     return { applied, gap: false };
   }
 
-  /** Show an earlier moment, or a later one: nothing is executed, and nothing that comes in is lost. */
+  /** Shows another moment. Nothing is executed, and new events are kept. */
   rewind(seq: number): void {
     const known = this.base + this.state.journal.end;
     if (seq >= this.head) return this.toLive();
@@ -184,7 +184,7 @@ export class Run {
     return read.unknownCalls(this.state);
   }
 
-  /** The moments of one node, oldest first: their events can be read again by seq. */
+  /** The moments of one node, oldest first. Their events can be read again by seq. */
   eventsOf(id: string): read.Moment[] {
     return read.moments(this.state, this.base, this.at, this.state.nodes.number(id));
   }

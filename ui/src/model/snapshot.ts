@@ -31,7 +31,7 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
     agent: run.agent ? { handle: run.agent, maxSteps: run.max_steps ?? 30 } : null,
   };
   state.createdAt = Date.parse(run.created_at);
-  // The pause hides what the run would be doing; what hides a pause is running.
+  // A paused run does not say what it was doing; it counts as running.
   state.initValue('status', run.status === 'paused' ? 'running' : run.status);
   state.figures.put(FIGURE.paused, run.status === 'paused' ? 1 : 0);
   state.initValue('stopReason', run.stop_reason);

@@ -24,7 +24,7 @@ export const FIGURE = {
 } as const;
 
 /** Values of the run itself. */
-export interface RunValues {
+interface RunValues {
   status: Status;
   stopReason: StopReason | null;
   stopDetail: string | null;
@@ -36,9 +36,9 @@ export interface RunValues {
   workspaceDocument: string | null;
   iterations: readonly IterationRow[];
   messages: readonly MessageRow[];
-  /** Homework: what the loop is in. */
+  /** Homework: the phase of the run. */
   phase: 'starting' | 'iterating' | 'waiting' | 'reporting' | 'ended';
-  /** Homework: newest entries of the main pad, branches with theirs, actions that repeat without progress. */
+  /** Homework: newest entries of the main scratchpad, branches with theirs, actions that repeat without progress. */
   entries: readonly string[];
   branches: readonly Branch[];
   repeated: readonly string[];
@@ -74,12 +74,12 @@ export class Calls {
 }
 
 /** A few columns per event instead of the event: enough to draw a timeline and to fetch the event again. */
-export class EventIndex {
+class EventIndex {
   readonly types = new Names();
   readonly type = new Series(Uint8Array);
   readonly time = new Series(Float64Array);
   readonly node = new Series(Int32Array);
-  /** Where the event left its node. */
+  /** The status of the node after the event. */
   readonly status = new Series(Uint8Array);
   /** Milliseconds of work up to and with this event. */
   readonly running = new Series(Uint32Array);
@@ -166,7 +166,7 @@ export class State {
   }
 }
 
-export interface Brief {
+interface Brief {
   id: string;
   kind: Kind;
   objective: string;
@@ -178,7 +178,7 @@ export interface Brief {
   warnings: string[];
   owner: string;
   workspaceProject: string;
-  /** Of a task: who was sent, and how far. */
+  /** Of a task: its subagent and the most steps it may take. */
   agent: { handle: string; maxSteps: number } | null;
 }
 

@@ -31,7 +31,7 @@ export class Steps {
   readonly status = new Numbers();
   readonly child = new Numbers(NONE);
   private readonly plans = new Values<Plan>(NO_PLAN);
-  /** Rows ever written; one that no plan names is nobody's. */
+  /** Number of rows ever written; a row that no plan names is unused. */
   private rows = 0;
 
   plan(node: number): Plan {

@@ -59,7 +59,7 @@ export class Camera {
     this.y -= dy / this.zoom;
   }
 
-  /** The point under the pointer stays there. */
+  /** Zooms around a point, which stays under the pointer. */
   zoomAt(x: number, y: number, factor: number): void {
     this.goal = null;
     const [treeX, treeY] = [this.treeX(x), this.treeY(y)];
@@ -82,7 +82,7 @@ export class Camera {
     [this.x, this.y, this.zoom] = [x, y, zoom];
   }
 
-  /** A view of the whole box, not nearer than the given zoom. */
+  /** The centre and zoom that show the whole box; the zoom is at most `nearest`. */
   framing(box: Box, nearest: number): { x: number; y: number; zoom: number } {
     const fits = Math.min((this.width - 2 * MARGIN) / (box.right - box.left), (this.height - 2 * MARGIN - CONTROLS) / (box.bottom - box.top));
     const zoom = Math.max(FARTHEST, Math.min(nearest, fits));
@@ -103,7 +103,7 @@ export class Camera {
     if (near) this.jumpTo(goal.x, goal.y, goal.zoom);
   }
 
-  /** Inside the middle part of the view, where nothing needs to move. */
+  /** Whether a point is in the middle part of the view, so that the camera need not move. */
   centred(x: number, y: number, part: number): boolean {
     const [dx, dy] = [Math.abs(this.screenX(x) - this.width / 2), Math.abs(this.screenY(y) - this.height / 2)];
     return dx <= (this.width / 2) * part && dy <= (this.height / 2) * part;

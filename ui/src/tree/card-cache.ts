@@ -9,16 +9,16 @@ import { CARD_HEIGHT, CARD_WIDTH } from './dimensions';
 /** Room for borders at the left and top, for the pile of a folded card at the right and bottom. */
 const EDGE = 2;
 const MOST = 240;
-/** Changed cards made anew in one frame; the others are a few frames late, which nobody sees. */
+/** Changed cards that are drawn again in one frame; the others follow a few frames later, which nobody sees. */
 const RENEWED = 2;
 /** Cards seen for the first time that get a picture in one frame; the others are drawn directly until their turn comes. */
 const MADE = 6;
-/** A picture stretched further than this is worse than a late one. */
+/** A picture is not stretched further than this: one that comes late looks better. */
 const STRETCH = 1.7;
 
 interface CachedCard {
   key: string;
-  /** The second in which the key was last compared: durations change. */
+  /** The second in which the key was last compared. Durations change every second. */
   second: number;
   picture: ImageBitmap;
   /** The zoom it was made for. */
@@ -49,7 +49,7 @@ export class CardCache {
     [this.scale, this.near] = [scale, near];
   }
 
-  /** Some cards are older than what they show, or have no picture yet. */
+  /** Whether some cards are out of date or have no picture yet. */
   get late(): boolean {
     return !this.settled || this.renewed >= RENEWED || this.made >= MADE;
   }
@@ -59,13 +59,13 @@ export class CardCache {
     this.prints.clear();
   }
 
-  /** Something about a node changed: look at its key again. */
+  /** A node changed: compare its key again. */
   invalidate(node: number): void {
     const print = this.prints.get(node);
     if (print !== undefined) print.second = -1;
   }
 
-  /** Put the face of a card at a point of the screen, in device pixels. */
+  /** Copies the picture of a card to a point of the screen, in device pixels. */
   put(context: CanvasRenderingContext2D, entry: Entry, now: number, x: number, y: number): void {
     let print = this.prints.get(entry);
     if (print === undefined || print.second !== this.second || typeof entry !== 'number' || this.isWorn(print)) print = this.renew(entry, print, now);
@@ -73,7 +73,7 @@ export class CardCache {
     print.used = this.turn;
     const [left, top] = [x - EDGE * this.scale, y - EDGE * this.scale];
     const stretch = this.scale / print.scale;
-    // Whole pixels: a picture between them would be blurred, and cost more.
+    // Whole pixels: a picture between pixels would be blurred, and cost more.
     if (stretch === 1) context.drawImage(print.picture, Math.round(left), Math.round(top));
     else context.drawImage(print.picture, left, top, print.picture.width * stretch, print.picture.height * stretch);
   }

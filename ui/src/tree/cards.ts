@@ -45,14 +45,14 @@ export class Cards {
     return near ? `${shape} ${this.line(entry, now)}` : shape;
   }
 
-  /** The left upper corner of the card is the origin. */
+  /** Draws the card with its upper left corner at the origin. */
   draw(context: Context, entry: Entry, near: boolean, now: number): void {
     if (typeof entry !== 'number') this.drawPlaceholder(context, entry, near);
     else if (near) this.drawCard(context, entry, now);
     else this.drawPill(context, entry);
   }
 
-  /** One line of text for cards that are too far away to have any. */
+  /** One line of text beside a card that is too small for text of its own. */
   name(node: number): string {
     return this.lines.fit(`${SIGN[this.state.nodes.status.get(node)]} ${this.state.nodes.title.get(node)}`.trim());
   }
@@ -122,7 +122,7 @@ export class Cards {
     if (dash) context.setLineDash([]);
   }
 
-  /** What failed inside shows at the edge of a folded card. */
+  /** A folded card shows at its edge that something inside failed. */
   private drawStack(context: Context, node: number, tone: Tone): void {
     if (!this.folding.isFolded(node)) return;
     const { palette } = this;

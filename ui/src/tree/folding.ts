@@ -16,7 +16,7 @@ export interface Placeholder {
   /** Stub: how many planned steps it stands for beside them. */
   planned: number;
   title: string;
-  /** Where it is drawn; the layout's and the painter's. */
+  /** Where it is drawn. The layout and the painter set these. */
   off: number;
   cur: number;
   seen: number;
@@ -28,19 +28,19 @@ const AUTO = 1;
 const CLOSED = 2;
 const OPEN = 3;
 
-/** Small trees are shown whole: there is nothing to make room for. */
-export const SMALL_TREE = 40;
+/** Trees up to this size are shown whole. */
+const SMALL_TREE = 40;
 /** As many cards as fit on a screen. */
 const FIRST_VIEW_CARDS = 24;
 const QUIET_CARDS_SHOWN = 4;
-export const FOLD_AFTER_MS = 1500;
+const FOLD_AFTER_MS = 1500;
 const NO_ENTRIES: readonly Entry[] = [];
 
 export class Folding {
   private fold = new Uint8Array(64);
   /** Bands whose stub someone opened, as `parent:band`. */
   private readonly openBands = new Set<string>();
-  /** Folding waits a moment, so that a result can be seen arriving. */
+  /** When each finished subtree folds: not at once, so that people see its result arrive. */
   private readonly due = new Map<number, number>();
   private readonly shown: (readonly Entry[])[] = [];
   private selected = NONE;
@@ -57,7 +57,7 @@ export class Folding {
     this.shown.length = 0;
   }
 
-  /** There are too many nodes to show them all. */
+  /** Whether there are too many nodes to show all of them. */
   get crowded(): boolean {
     return this.nodes.count > SMALL_TREE;
   }
@@ -67,7 +67,7 @@ export class Folding {
     return fold === CLOSED || fold === AUTO;
   }
 
-  /** What a node shows to its right, in order. */
+  /** The cards to the right of a node, in order. */
   entries(node: number): readonly Entry[] {
     return this.shown[node] ?? NO_ENTRIES;
   }
@@ -76,7 +76,7 @@ export class Folding {
     return this.nodes.first.get(node) !== NONE;
   }
 
-  /** Fold or unfold by hand; what someone opened is not folded again by itself. */
+  /** Folds or unfolds by hand. What a person opened is not folded again automatically. */
   set(node: number, folded: boolean): void {
     this.grow(node);
     this.fold[node] = folded ? CLOSED : OPEN;
@@ -86,7 +86,7 @@ export class Folding {
     this.openBands.add(`${placeholder.parent}:${placeholder.band}`);
   }
 
-  /** Open what hides a node. Returns the ancestors whose entries change. */
+  /** Opens whatever hides a node. Returns the ancestors whose entries change. */
   reveal(node: number): number[] {
     const changed: number[] = [];
     for (let at = this.nodes.parent.get(node), below = node; at !== NONE; below = at, at = this.nodes.parent.get(at)) {
@@ -109,7 +109,7 @@ export class Folding {
       });
   }
 
-  /** A node's subtree changed: note what should fold later, unfold at once what works again. Returns whether it unfolded. */
+  /** A node's subtree changed: schedules its folding, or unfolds it at once when it works again. Returns whether it unfolded. */
   consider(node: number, now: number): boolean {
     this.grow(node);
     if (this.nodes.unfinished.get(node) > 0) {
@@ -124,7 +124,7 @@ export class Folding {
     return false;
   }
 
-  /** Fold what is due. Returns the nodes that folded. */
+  /** Folds what is due. Returns the nodes that folded. */
   settle(now: number): number[] {
     const folded: number[] = [];
     if (!this.crowded) return folded;
@@ -142,7 +142,7 @@ export class Folding {
     return this.due.size > 0 && this.crowded;
   }
 
-  /** Everything anew, at once: after a jump in time, or at first sight. */
+  /** Decides everything again at once: when the tree is first shown, and after a jump in time. */
   settleAll(): void {
     const { nodes } = this;
     this.grow(nodes.count);
@@ -155,7 +155,7 @@ export class Folding {
     if (this.crowded && nodes.unfinished.get(0) === 0) this.openFromTheTop();
   }
 
-  /** A run that is over has nothing to make room for: show as much of it as is easily seen, level by level. */
+  /** A finished run needs no room for active nodes: shows as many levels as fit on a screen. */
   private openFromTheTop(): void {
     let shown = 1;
     let level = [0];
@@ -172,14 +172,14 @@ export class Folding {
     }
   }
 
-  /** Unfold everything above a depth, fold what is below it. */
+  /** Unfolds everything above a depth and folds what is below it. */
   toLevel(depth: number): void {
     for (let node = 0; node < this.nodes.count; node++) {
       if (this.hasChildren(node)) this.set(node, this.nodes.depth.get(node) >= depth);
     }
   }
 
-  /** Work out again what a node shows. Returns whether that changed. */
+  /** Computes the entries of a node again. Returns whether they changed. */
   refresh(node: number): boolean {
     const before = this.shown[node] ?? NO_ENTRIES;
     const after = this.isFolded(node) ? NO_ENTRIES : this.arrange(node, before);
@@ -187,12 +187,12 @@ export class Folding {
     return before.length !== after.length || after.some((entry, at) => entry !== before[at]);
   }
 
-  /** At work, failed, blocked, selected or with children of its own: worth a card of its own. */
+  /** Whether a node gets its own card: it works, failed, is blocked or selected, or has children. */
   private isQuiet(node: number): boolean {
     const { nodes } = this;
     const status = nodes.status.get(node);
     if (status === FAILED || status === BLOCKED || this.hasChildren(node) || node === this.selected) return false;
-    // One that stands in line for its first call is not at work yet.
+    // A node that waits for its first call does not work yet.
     return !isActive(status) || (Number.isNaN(nodes.started.get(node)) && nodes.inFlight.get(node) === 0);
   }
 
@@ -226,12 +226,12 @@ export class Folding {
     return entries;
   }
 
-  /** The first few quiet cards of a band stay; the rest, and what is only planned, becomes one stub, unless someone opened it. */
+  /** Keeps the first few quiet cards of a band. The other quiet nodes and the planned steps become one stub, unless a person opened it. */
   private crowd(node: number, band: number, entries: Entry[], quiet: Entry[], before: readonly Entry[]): void {
     if (!this.crowded || this.openBands.has(`${node}:${band}`)) return;
     const nodes = quiet.filter((entry) => typeof entry === 'number');
     const planned = quiet.length - nodes.length;
-    // A stub for one card would hide it for nothing.
+    // A stub takes as much room as a card, so it never stands for only one.
     const over = nodes.length > QUIET_CARDS_SHOWN + 1 ? nodes.slice(QUIET_CARDS_SHOWN) : [];
     if (over.length === 0 && planned < 2) return;
     const stub = known(before, 'stub', band, 0) ?? fresh('stub', node, band, 0);

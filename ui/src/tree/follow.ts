@@ -39,7 +39,7 @@ export class Follower {
     this.followOne(now);
   }
 
-  /** What is shown now may become a little smaller, what is not has to be well visible: no going back and forth. */
+  /** The threshold differs for what is shown now and what is not, so that the camera does not go back and forth between them. */
   private fits(what: 'whole' | 'work', zoom: number, least: number): boolean {
     if (zoom < least * (this.showing === what ? 0.85 : 1.15)) return false;
     this.showing = what;
@@ -84,7 +84,7 @@ export class Follower {
     let [best, distance] = [NONE, Infinity];
     for (const node of tree.working) {
       const [x, y] = tree.centre(node);
-      // Deep work is where something gets done; a planner that waits for it is rarely worth a journey.
+      // The deepest active node does the actual work. A planner that waits for it is rarely worth a camera move.
       const away = Math.abs(y - tree.camera.y) + Math.abs(x - tree.camera.x) * 0.5;
       if (away < distance) [best, distance] = [node, away];
     }

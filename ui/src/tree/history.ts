@@ -27,7 +27,7 @@ export function spansOf(run: Run): Map<number, Span[]> {
     if (known) known.push(span);
     else spans.set(node, [span]);
   }
-  // What is over takes no time.
+  // Final states have no end, so they are left out.
   for (const [node, of] of spans)
     spans.set(
       node,
@@ -36,13 +36,13 @@ export function spansOf(run: Run): Map<number, Span[]> {
   return spans;
 }
 
-export interface Sample {
+interface Sample {
   place: number;
   seq: number;
   time: number;
   cost: number;
   tokens: number;
-  /** Nodes at work. */
+  /** Nodes that work. */
   active: number;
   /** Events per second since the sample before. */
   rate: number;
@@ -75,7 +75,7 @@ export function samples(run: Run, line: TimeScale, many: number): Sample[] {
     const before = found.at(-1);
     const began = step;
     move(seq - run.base);
-    // A burst within a moment is no rate.
+    // Events within a very short time give no meaningful rate.
     const seconds = before ? Math.max(SHORTEST_S, (time(step) - before.time) / 1000) : 0;
     found.push({ place: at / many, seq, time: time(step), cost: cost / 1e6, tokens, active, rate: seconds > 0 ? (step - began) / seconds : 0 });
     if (seq >= run.at || step >= journal.at) break;
@@ -85,7 +85,7 @@ export function samples(run: Run, line: TimeScale, many: number): Sample[] {
 
 const works = (status: number): boolean => status !== ABSENT && isActive(status);
 
-export interface DepthRow {
+interface DepthRow {
   depth: number;
   nodes: number;
   failed: number;

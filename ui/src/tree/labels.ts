@@ -23,7 +23,7 @@ export function count(amount: number): string {
   return amount < 1e6 ? `${(amount / 1000).toFixed(amount < 10_000 ? 1 : 0)}k` : `${(amount / 1e6).toFixed(1)}M`;
 }
 
-/** From its first call to its end, or until now. */
+/** The time from the node's first call to its end, or until now. */
 export function lasted(state: State, node: number, now: number): number {
   const started = state.nodes.started.get(node);
   if (Number.isNaN(started)) return 0;
@@ -40,7 +40,7 @@ export function statusWord(state: State, node: number): string {
   return WORD[status] ?? status;
 }
 
-/** The second line of a card: what it does, how long, for how much. */
+/** The second line of a card: what the node does, how long, and at what cost. */
 export function statusParts(state: State, node: number, now: number): string[] {
   const { nodes } = state;
   const sign = SIGN[nodes.status.get(node)];
@@ -77,7 +77,7 @@ export function stubLine(state: State, stub: Placeholder): string {
   return `+${stub.nodes.length + stub.planned}: ${[...by].map(([word, many]) => `${many} ${word}`).join(', ')}`;
 }
 
-/** Cuts texts to a width, and remembers how. */
+/** Cuts texts to a width and caches the result. */
 export class TextFitter {
   private readonly cut = new Map<string, string>();
 
@@ -89,14 +89,14 @@ export class TextFitter {
   fit(text: string): string {
     const known = this.cut.get(text);
     if (known !== undefined) return known;
-    // Texts come and go with their nodes; start afresh rather than track them.
+    // Texts come and go with their nodes. Clearing the cache is cheaper than tracking them.
     if (this.cut.size > 20_000) this.cut.clear();
     const fitted = this.measure(text);
     this.cut.set(text, fitted);
     return fitted;
   }
 
-  /** As many parts as fit whole. */
+  /** Joins as many whole parts as fit. */
   fitParts(parts: readonly string[]): string {
     for (let many = parts.length; many > 1; many--) {
       const line = parts.slice(0, many).join(' · ');

@@ -8,7 +8,7 @@ import type { State } from '../model/state';
 import type { Entry, Folding } from './folding';
 import { BAND_GAP, CARD_HEIGHT, COUSIN_GAP, SIBLING_GAP, STUB_HEIGHT } from './dimensions';
 
-/** How far a subtree reaches up and down, by columns from its own; relative to the middle of its card. */
+/** How far a subtree reaches up and down in each column, counted from its own, relative to the middle of its card. */
 interface Contour {
   top: Float64Array;
   bottom: Float64Array;
@@ -20,7 +20,7 @@ const STUB: Contour = leaf(STUB_HEIGHT);
 export class Layout {
   /** The middle of a node's card, relative to its parent's. */
   off = new Float64Array(64);
-  /** The whole subtree's reach, for culling. */
+  /** How far the whole subtree reaches; drawing skips what is outside the view. */
   top = new Float64Array(64);
   bottom = new Float64Array(64);
   private contours: Contour[] = [];
@@ -41,7 +41,7 @@ export class Layout {
     this.dirty = [];
   }
 
-  /** What a node shows, or how tall it is, may have changed. */
+  /** A node's entries or height may have changed. */
   touch(node: number): void {
     const depth = this.nodes.depth.get(node);
     while (this.dirty.length <= depth) this.dirty.push(new Set());
@@ -52,7 +52,7 @@ export class Layout {
     for (let node = 0; node < this.nodes.count; node++) this.touch(node);
   }
 
-  /** Deepest first; a parent is visited only if a child's contour changed. Returns the number of visited nodes. */
+  /** Lays out the changed nodes, deepest first. A parent is visited only if a child's contour changed. Returns the number of visited nodes. */
   update(): number {
     let viewed = 0;
     for (let depth = this.dirty.length - 1; depth >= 0; depth--) {
@@ -74,7 +74,7 @@ export class Layout {
     return entry.kind === 'stub' ? STUB : LEAF;
   }
 
-  /** Set the children's places and the node's contour. Returns whether the contour changed. */
+  /** Sets the positions of the children and the node's contour. Returns whether the contour changed. */
   private place(node: number): boolean {
     this.grow(node);
     const before = this.contours[node];
@@ -85,7 +85,7 @@ export class Layout {
     return before === undefined || !same(before, after);
   }
 
-  /** Push each entry down until its contour is clear of those before it; then centre the parent. */
+  /** Moves each entry down until its contour is clear of those before it, then centres the parent. */
   private stack(entries: readonly Entry[]): Contour {
     if (entries.length === 0) return LEAF;
     const top: number[] = [];
@@ -138,7 +138,7 @@ export class Layout {
   }
 }
 
-/** Cousins stand further apart than siblings: side by side they would read as one group. */
+/** Cousins are further apart than siblings, because at the same distance they would look like one group. */
 function clearance(bottom: readonly number[], top: Float64Array, gap: number): number {
   const common = Math.min(bottom.length, top.length);
   let shift = -Infinity;

@@ -11,11 +11,11 @@ const ARRIVED = 0.4;
 export class Motion {
   private cur = new Float64Array(64);
   private seen = new Int32Array(64).fill(-1);
-  /** Grow out of their parent when first drawn. */
+  /** Nodes that grow out of their parent when first drawn. */
   private readonly added = new Set<number>();
   private frame = 0;
   private part = 1;
-  /** Something is still on its way. */
+  /** Whether a card still moves. */
   moving = false;
 
   constructor(

@@ -3,7 +3,7 @@
 import { NONE, type Nodes } from '../model/nodes';
 import type { Tree } from './tree';
 
-/** Every node in the order of reading, shown or not. */
+/** Every node in reading order, shown or not. */
 export function* preorder(nodes: Nodes, from = 0): Generator<number> {
   if (nodes.count === 0) return;
   const stack = [from];
@@ -15,7 +15,7 @@ export function* preorder(nodes: Nodes, from = 0): Generator<number> {
   }
 }
 
-/** The nodes that have a card, in the order of reading. */
+/** The nodes that have a card, in reading order. */
 export function* shown(tree: Tree): Generator<number> {
   if (tree.nodes.count === 0) return;
   const stack = [0];
@@ -30,7 +30,7 @@ export function* shown(tree: Tree): Generator<number> {
   }
 }
 
-/** Title, id or message contain every word. */
+/** The nodes whose title, id or message contains every word. */
 export function matching(nodes: Nodes, query: string): Set<number> {
   const words = query
     .toLowerCase()
@@ -45,7 +45,7 @@ export function matching(nodes: Nodes, query: string): Set<number> {
   return found;
 }
 
-/** The next one after `from` in the order of reading, around the end. */
+/** The next node after `from` in reading order, which continues at the beginning. */
 export function next(nodes: Nodes, from: number, direction: 1 | -1, wanted: (node: number) => boolean): number {
   const order = [...preorder(nodes)];
   const start = from === NONE ? (direction === 1 ? -1 : order.length) : order.indexOf(from);
@@ -67,7 +67,7 @@ function firstChild(tree: Tree, node: number): number {
   return (tree.folding.entries(node).find((entry) => typeof entry === 'number') as number | undefined) ?? NONE;
 }
 
-/** Keys that mean the same on the canvas and in the outline. */
+/** Keys that do the same on the canvas and in the outline. */
 export function key(tree: Tree, event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   const { selectedNode: node, folding, nodes } = tree;
@@ -98,11 +98,11 @@ export function key(tree: Tree, event: KeyboardEvent): boolean {
       if (node !== NONE) tree.fold(node, !folding.isFolded(node));
       return node !== NONE;
     default:
-      return letter(tree, event.key);
+      return letterKey(tree, event.key);
   }
 }
 
-function letter(tree: Tree, pressed: string): boolean {
+function letterKey(tree: Tree, pressed: string): boolean {
   switch (pressed) {
     case 'e':
     case 'E':

@@ -1,13 +1,13 @@
-// The rows of the outline: every node that is not inside a folded one, with what a screen reader has to be told because most rows are
-// not there to be counted.
+// The rows of the outline: every node that is not inside a folded one. Only visible rows are in the document, so each row says its position
+// and the number of its siblings for screen readers.
 
 import { NONE } from '../model/nodes';
 import type { Tree } from './tree';
 
-/** Parallel lists: ten thousand rows are rebuilt often. */
+/** Parallel lists instead of row objects, because ten thousand rows are rebuilt often. */
 export interface Rows {
   node: number[];
-  /** Place among its siblings, from 1, and how many they are. */
+  /** Position among its siblings, from 1, and the number of siblings. */
   place: number[];
   siblings: number[];
   /** Where each node's row is. */
@@ -67,7 +67,7 @@ export function rowFor(tree: Tree, rows: Rows, at: number, pressed: string, page
 /** The next row whose title begins with what was typed. */
 export function typedTo(tree: Tree, rows: Rows, at: number, typed: string): number {
   const wanted = typed.toLowerCase();
-  // While typing on, the row it is at may still be the one.
+  // While a person types more letters, the current row may still match.
   const first = typed.length > 1 ? 0 : 1;
   for (let step = first; step < rows.node.length + first; step++) {
     const row = (at + step) % rows.node.length;

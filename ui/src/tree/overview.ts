@@ -10,7 +10,7 @@ const LARGEST = 12;
 const SMALLEST = 2;
 const BLOCK_GAP = 3;
 
-/** A colour as it lies in the memory of a picture. */
+/** A colour as a pixel of `ImageData`. */
 type Pixel = number;
 
 export class Overview {
@@ -27,7 +27,7 @@ export class Overview {
     private readonly context: CanvasRenderingContext2D,
     private readonly width: number,
     private readonly height: number,
-    /** Pixels of the screen for one of these. */
+    /** Device pixels per CSS pixel. */
     private readonly ratio: number,
   ) {
     this.picture = context.createImageData(width * ratio, height * ratio);
@@ -38,7 +38,7 @@ export class Overview {
     this.colours.clear();
   }
 
-  /** Give every node its square: the largest squares with which all blocks fit. */
+  /** Gives every node its square. The squares are as large as they can be for all blocks to fit. */
   arrange(nodes: Nodes): void {
     const blocks = this.blocks(nodes);
     for (this.size = LARGEST; this.size > SMALLEST; this.size--) if (this.heightWith(blocks, this.size) <= this.height) break;
@@ -58,13 +58,13 @@ export class Overview {
     }
   }
 
-  /** Squares are set in memory and shown at once: ten thousand of them cost what a few strokes on the canvas would. */
+  /** Paints all squares in memory and copies the picture once: ten thousand squares cost as much as a few strokes on the canvas. */
   paint(nodes: Nodes, palette: Palette): void {
     this.pixels.fill(this.pixel(palette.surface));
     for (let node = 0; node < Math.min(this.count, nodes.count); node++) this.square(nodes, palette, node);
   }
 
-  /** One node changed what it does. */
+  /** The status of one node changed. */
   square(nodes: Nodes, palette: Palette, node: number): void {
     if (node >= this.count || node >= nodes.count) return;
     const { ratio, pixels } = this;
@@ -102,7 +102,7 @@ export class Overview {
     return NONE;
   }
 
-  /** The root heads the first block: alone it would be a block of one square. */
+  /** The root is in the first block, because alone it would be a block of one square. */
   private blocks(nodes: Nodes): number[][] {
     if (nodes.count === 0) return [];
     const branches = [...nodes.children(0)].map((branch) => [...preorder(nodes, branch)]);

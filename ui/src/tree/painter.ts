@@ -12,19 +12,19 @@ import { detailAt, heightOf, type Placed, pulses, type Scene } from './scene';
 
 const RADIUS = 9;
 const PULSE_MS = 1600;
-/** How round an edge turns. */
+/** Radius of the corners of an edge. */
 const CORNER = 8;
-/** How much is left of what stands back. */
+/** Opacity of cards that are not emphasised. */
 const DIMMED_ALPHA = 0.3;
 
-export interface DrawOptions {
+interface DrawOptions {
   selected: number;
   hovered: number;
   /** Nodes a search found. */
   found: ReadonlySet<number>;
-  /** Where only these matter, the others stand back. */
+  /** The critical path: while it is shown, only its cards are emphasised. */
   critical: ReadonlySet<number> | null;
-  /** The pulse stands still for those who asked for less motion. */
+  /** No pulse: the person prefers reduced motion. */
   still: boolean;
   /** Milliseconds, for the pulse; and the time of the run, for durations. */
   tick: number;
@@ -56,7 +56,7 @@ export class Painter {
     for (const node of nodes) this.prints.invalidate(node);
   }
 
-  /** Not everything that changed could be drawn in one frame. */
+  /** Whether some changed cards are not drawn yet. */
   get late(): boolean {
     return this.prints.late;
   }
@@ -103,7 +103,7 @@ export class Painter {
     context.setLineDash([]);
   }
 
-  /** Straight pieces are filled and only the corners stroked: long curves are the dearest lines there are. */
+  /** Fills the straight parts and strokes only the corners, because long curves are the most expensive lines. */
   private paintBranches(edges: readonly number[], width: number): void {
     const { context } = this;
     const half = width / 2;
@@ -150,7 +150,7 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** What is true for a moment only, around the card. */
+  /** Draws what changes often around the card, outside its cached picture. */
   private paintHighlight({ x, y }: Placed, node: number, look: DrawOptions): void {
     const { palette } = this;
     const found = look.found.has(node);
@@ -184,7 +184,7 @@ export class Painter {
     return typeof entry === 'number' ? this.palette.tone[toneOf(this.state.nodes.status.get(entry))] : this.palette.line;
   }
 
-  /** From afar only what someone looks for has a name, at a size that can be read. */
+  /** At a small zoom only selected and found nodes have a title, in a readable size. */
   private paintNames(scene: Scene, camera: Camera, ratio: number, look: DrawOptions): void {
     const { context, palette } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -3,7 +3,7 @@
 import { type Tone, TONES } from '../model/statuses';
 
 /** Sizes are at zoom 1. */
-export interface Fonts {
+interface Fonts {
   title: string;
   pill: string;
   line: string;
@@ -55,7 +55,7 @@ function fontsOf(family: string): Fonts {
   };
 }
 
-/** Calls back whenever the colours may be others: the theme was switched here, or by the system. */
+/** Calls back when the colours may have changed: the theme was switched here or by the system. */
 export function onPaletteChange(listener: () => void): () => void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   document.addEventListener('pleach:theme', listener);

@@ -8,7 +8,7 @@ import { heightOf, pulses, Scene } from './scene';
 import { CARD_WIDTH } from './dimensions';
 import type { Tree } from './tree';
 
-/** The pulse needs no more than this; anything else that moves gets every frame. */
+/** The interval of frames for a pulse. Any other motion gets every frame. */
 const PULSE_EVERY_MS = 50;
 const WINDOW = 60;
 const TOO_SLOW_MS = 12;
@@ -63,7 +63,7 @@ export class Renderer {
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
-  /** Draw with the next frame. */
+  /** Requests a frame. */
   ask(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
@@ -157,7 +157,7 @@ export class Renderer {
     for (const node of tree.added.splice(0)) motion.add(node);
     this.painter.invalidate(tree.stale);
     tree.stale.clear();
-    // Keep the card that the person looks at in place while the tree grows around it.
+    // The card that the person looks at stays in place while the tree grows around it.
     if (anchor !== NONE && before !== null) tree.camera.shift(motion.y(anchor) - before);
     tree.step(now);
     tree.camera.step(ms, still);
@@ -168,7 +168,7 @@ export class Renderer {
     this.watchCost(performance.now() - began);
   }
 
-  /** The next frame at once while something moves, later for a pulse, never if nothing happens. */
+  /** Requests the next frame at once while something moves, later for a pulse, and not at all when nothing changes. */
   private goOn(still: boolean): void {
     if (this.frame !== null) return;
     if (this.motion.moving || this.tree.camera.gliding || this.painter.late) return this.ask();
@@ -177,7 +177,7 @@ export class Renderer {
     this.timer ??= setTimeout(() => this.ask(), still ? 1000 : PULSE_EVERY_MS);
   }
 
-  /** Selected, else under the pointer, else in the middle of the view. */
+  /** The node that should stay in place: the selected one, else the one under the pointer, else the one in the middle of the view. */
   private anchor(): number {
     const { tree } = this;
     const onScreen = (node: number) => this.scene.cards.some(({ entry }) => entry === node);
@@ -187,7 +187,7 @@ export class Renderer {
     return node < tree.nodes.count ? node : NONE;
   }
 
-  /** Durations stand still in the past. */
+  /** The time for durations; it does not advance while an earlier moment is shown. */
   private clock(): number {
     return this.tree.run.live ? Date.now() : this.state.events.time.get(this.state.journal.at);
   }
@@ -199,7 +199,7 @@ export class Renderer {
     this.painter.reset(this.state);
   }
 
-  /** A machine that cannot keep up gets a coarser picture before it gets fewer frames. */
+  /** Lowers the resolution on a machine that cannot keep up, before frames are dropped. */
   private watchCost(ms: number): void {
     this.costs.push(ms);
     if (this.costs.length < WINDOW) return;

@@ -11,7 +11,7 @@ import { CARD_HEIGHT, CARD_WIDTH, COLUMN, STUB_HEIGHT } from './dimensions';
 import type { Motion } from './motion';
 
 /** Near to far: the whole card, its first words, a block of colour, a bar for a whole subtree. */
-export type Detail = 'card' | 'pill' | 'block' | 'bar';
+type Detail = 'card' | 'pill' | 'block' | 'bar';
 
 export function detailAt(zoom: number): Detail {
   if (zoom >= 0.7) return 'card';
@@ -82,7 +82,7 @@ export class Scene {
     return this.cards.findLast(hit) ?? null;
   }
 
-  /** The node whose card is nearest to a point; what the eye rests on. */
+  /** The node whose card is nearest to a point. */
   nearest(x: number, y: number): number {
     let [best, distance] = [NONE, Infinity];
     for (const { entry, x: cardX, y: cardY } of this.cards) {
@@ -99,7 +99,7 @@ export class Scene {
 
   private children(node: number, x: number, y: number, view: Box, stack: number[], ys: number[]): void {
     const beside = x + COLUMN >= view.left;
-    // Of those that go out of the picture the nearest stands for all: they would cover each other.
+    // Edges that leave the view lie on each other, so only the nearest is drawn.
     let [above, below] = [-Infinity, Infinity];
     for (const entry of this.folding.entries(node)) {
       const isNode = typeof entry === 'number';
@@ -123,7 +123,7 @@ export class Scene {
     this.bars.push({ x: x + COLUMN, top: y - height / 2, bottom: y + height / 2, tone: this.worst(node) });
   }
 
-  /** A bar has one colour: of what someone should look at first. */
+  /** A bar has one colour: that of its most urgent node. */
   private worst(node: number): Tone {
     const { nodes } = this.state;
     if (nodes.blocked.get(node) > 0) return toneOf(BLOCKED);
@@ -136,7 +136,7 @@ export function heightOf(entry: Entry): number {
   return typeof entry !== 'number' && entry.kind === 'stub' ? STUB_HEIGHT : CARD_HEIGHT;
 }
 
-/** A call of its own is under way, or it waits for a person. */
+/** Whether the node has a call in flight or waits for a person. */
 export function pulses(state: State, entry: Entry): boolean {
   return typeof entry === 'number' && (state.nodes.inFlight.get(entry) > 0 || state.nodes.status.get(entry) === BLOCKED);
 }

@@ -3,7 +3,7 @@
 
 import type { Run } from '../model/run';
 
-export type MarkKind = 'failed' | 'question' | 'replan';
+type MarkKind = 'failed' | 'question' | 'replan';
 
 export interface Mark {
   kind: MarkKind;
@@ -20,7 +20,7 @@ const MARKS: Record<string, MarkKind> = {
   'homework.replan_forced': 'replan',
 };
 
-/** No pause between two events counts for more than this part of the whole. */
+/** A pause between two events takes at most this part of the whole. */
 const LONGEST_PAUSE = 1 / 40;
 const SHORTEST_PAUSE_MS = 50;
 const TURNS = 8;
@@ -48,14 +48,14 @@ export class TimeScale {
     this.fill(count);
   }
 
-  /** How far along an event is, from 0 to 1. */
+  /** The position of an event, from 0 to 1. */
   placeOf(seq: number): number {
     const at = Math.max(0, Math.min(this.last, seq) - this.first);
     const whole = this.elapsed[this.elapsed.length - 1];
     return whole === 0 ? at / Math.max(1, this.last - this.first) : this.elapsed[at] / whole;
   }
 
-  /** The last event up to a point of the line. */
+  /** The last event before a position. */
   seqAt(place: number): number {
     const whole = this.elapsed[this.elapsed.length - 1];
     if (whole === 0) return this.first + Math.round(place * (this.last - this.first));
@@ -69,7 +69,7 @@ export class TimeScale {
     return this.first + low;
   }
 
-  /** Squeezed time at an event: what playing runs through. */
+  /** The squeezed time of an event; playback advances in it. */
   timeOf(seq: number): number {
     return this.elapsed[Math.max(0, Math.min(this.last, seq) - this.first)];
   }
@@ -87,7 +87,7 @@ export class TimeScale {
     const start = time.get(this.first === 0 ? 1 : 0);
     const pause = (at: number) => Math.max(0, time.get(at) - (at === 1 ? start : time.get(at - 1)));
     let whole = Math.max(0, time.get(count) - start);
-    // What counts as long depends on how much is left when the long ones are short: a few turns settle it.
+    // Shortening the long pauses shortens the whole, which changes what counts as long. A few rounds converge.
     for (let turn = 0; turn < TURNS; turn++) {
       const cap = Math.max(SHORTEST_PAUSE_MS, whole * LONGEST_PAUSE);
       for (let at = 1; at <= count; at++) this.elapsed[at] = this.elapsed[at - 1] + Math.min(cap, pause(at));
@@ -112,7 +112,7 @@ export class TimeScale {
   }
 }
 
-/** The event before or after `seq` that belongs to a node; to anyone, if no node is given. */
+/** The event before or after `seq` that belongs to a node, or any event if no node is given. */
 export function neighbour(run: Run, seq: number, direction: 1 | -1, node: number | null): number {
   const { events, journal } = run.state;
   for (let at = seq - run.base + direction; at >= 1 && at <= journal.end; at += direction) {

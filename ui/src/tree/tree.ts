@@ -12,13 +12,13 @@ import { Layout } from './layout';
 import { CARD_WIDTH, COLUMN } from './dimensions';
 import * as paths from './navigation';
 
-export type Mode = 'follow' | 'free';
+type Mode = 'follow' | 'free';
 export type Kind = 'match' | 'failed' | 'active' | 'blocked';
 
 const SETTLE_MS = 250;
-/** A path of ten thousand nodes is viewed for no more often than this. */
+/** The critical path of a large tree is computed at most this often. */
 const PATH_EVERY_MS = 500;
-/** Opening more than this to show a path would hide it. */
+/** A path is unfolded only up to this many cards: more would hide it again. */
 const MOST_REVEALED = 200;
 
 export function createTree(run: Run): Tree {
@@ -30,7 +30,7 @@ export class Tree {
   readonly layout: Layout;
   readonly camera = new Camera();
   mode: Mode = 'follow';
-  /** Called when someone selects or opens a node here, not when the page does. */
+  /** Called when a person selects or opens a node here, not when the page does it. */
   onselect: ((id: string | null) => void) | null = null;
   onopen: ((id: string) => void) | null = null;
   /** Focuses the search box, where there is one. */
@@ -42,7 +42,7 @@ export class Tree {
   /** Nodes whose cards may look different since then. */
   readonly stale = new Set<number>();
   readonly working = new Set<number>();
-  /** What determines the end, while somebody wants to see it. */
+  /** The critical path, while it is shown. */
   critical: ReadonlySet<number> | null = null;
   private criticalAt = 0;
   private readonly follower: Follower;
@@ -84,7 +84,7 @@ export class Tree {
     return () => this.listeners.delete(listener);
   }
 
-  /** Select from outside: no callback. `reveal` opens the path to it and looks there. */
+  /** Selects without a callback, for the page. `reveal` opens the path to the node and shows it. */
   select(id: string | null, { reveal = false } = {}): void {
     this.selectedId = id;
     this.choose(this.nodes.number(id));
@@ -92,7 +92,7 @@ export class Tree {
     this.notify();
   }
 
-  /** Selected by hand. */
+  /** A person selected a node. */
   userSelect(node: number, { look = false } = {}): void {
     this.selectedId = node === NONE ? null : this.nodes.id.get(node);
     this.choose(node);
@@ -146,7 +146,7 @@ export class Tree {
     this.notify();
   }
 
-  /** Open what hides a node and bring it into view. */
+  /** Opens whatever hides a node and moves it into view. */
   reveal(node: number): void {
     for (const ancestor of this.folding.reveal(node)) {
       this.layout.touch(ancestor);
@@ -160,7 +160,7 @@ export class Tree {
     this.camera.glideTo(x, y, Math.max(this.camera.zoom, 0.7));
   }
 
-  /** The middle of a node's card where the layout wants it. */
+  /** The middle of a node's card in the layout; the card may still move there. */
   centre(node: number): [number, number] {
     let y = 0;
     for (let at = node; this.nodes.parent.get(at) !== NONE; at = this.nodes.parent.get(at)) y += this.layout.off[at];
@@ -216,7 +216,7 @@ export class Tree {
   /** Called by the canvas before it draws: follow what happens. */
   step(now: number): void {
     if (this.mode === 'follow') return this.follower.step(now);
-    // What we are going to may move while we are on the way.
+    // The goal of a glide may itself move.
     if (!this.camera.gliding || this.heading >= this.nodes.count) this.heading = NONE;
     if (this.heading !== NONE) this.camera.glideTo(...this.centre(this.heading));
   }
@@ -225,7 +225,7 @@ export class Tree {
     return paths.key(this, event);
   }
 
-  /** Where the eye should be when the tree is first seen. */
+  /** The point to show when the tree is first drawn. */
   initialView(): void {
     const view = this.camera.framing(this.bounds(), 1);
     if (view.zoom >= 0.35 || this.nodes.count === 0) this.camera.jumpTo(view.x, view.y, view.zoom);
@@ -290,11 +290,11 @@ export class Tree {
     this.criticalAt = now;
   }
 
-  /** A node is new, or its plan is. */
+  /** A node or its plan is new. */
   private placed(node: number, now: number, climbed: Set<number>): void {
     this.added.push(node);
     this.restated(node, now, climbed);
-    // The first child takes its parent out of the quiet ones among its own siblings.
+    // A node with children gets its own card, so its first child changes what its own parent shows.
     const parent = this.nodes.parent.get(node);
     const above = parent === NONE ? NONE : this.nodes.parent.get(parent);
     if (above !== NONE) this.layout.touch(above);

@@ -4,32 +4,27 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, test } from 'node:test';
-import { closeBrowser, startServer } from './server.mjs';
+import { test } from 'node:test';
+import { openPage, pausedRun } from './setup.mjs';
 import { assertAccessible, assertNoOverflow } from './checks.mjs';
-import { ask, execute, page as written, plan, together } from './answers.mjs';
-
-after(closeBrowser);
+import { ask, execute, page as written } from './answers.mjs';
 
 const quiet = () => ({ status: 500 });
 
 test('x10_a_document_that_froze_the_page_is_shown_at_once', async () => {
-  const server = await startServer(quiet);
-  const page = await server.page();
+  const { server, page } = await openPage(quiet);
   const project = await server.api('POST', '/api/projects', { title: 'Hostile' });
   const froze = [`# a${' '.repeat(8_000)}x`, `a|b\n${'|-'.repeat(4_000)}x`, '*a '.repeat(4_000), '['.repeat(8_000)].join('\n\n');
   const { id } = await server.api('POST', '/api/documents', { project_id: project.id, title: 'Slow', content: froze });
   await page.goto(`${server.url}/documents/${id}`);
   await page.getByRole('heading', { name: 'Slow' }).waitFor({ timeout: 10_000 });
-  // Whoever waits for a frame waits for everything that runs before it.
+  // A frame comes only after everything that blocks the page.
   const frame = await page.evaluate(() => new Promise((resolve) => { const from = performance.now(); requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - from))); }));
   assert.ok(frame < 2_000, `the page was busy for ${frame} ms`);
-  await server.close();
 });
 
 test('x10_a_document_that_is_too_long_says_up_to_where_it_is_shown_and_has_the_rest', async () => {
-  const server = await startServer(quiet);
-  const page = await server.page();
+  const { server, page } = await openPage(quiet);
   const project = await server.api('POST', '/api/projects', { title: 'Long' });
   const { id } = await server.api('POST', '/api/documents', { project_id: project.id, title: 'Long', content: `${'A line of words.\n\n'.repeat(20_000)}The very end.` });
   await page.goto(`${server.url}/documents/${id}`);
@@ -37,30 +32,10 @@ test('x10_a_document_that_is_too_long_says_up_to_where_it_is_shown_and_has_the_r
   assert.equal(await page.getByText('The very end.').count(), 0);
   await page.getByRole('button', { name: 'Show the rest as plain text' }).click();
   await page.getByText('The very end.').waitFor();
-  await server.close();
 });
 
-/** A paused run whose first step is held, and its page. */
-async function paused() {
-  let free;
-  const held = new Promise((resolve) => (free = resolve));
-  const server = await startServer(({ role, title, nth }) => {
-    if (role === 'tree_planner') return plan('two', ['First'], ['Second']);
-    return role === 'tree_executor' ? { wait: title === 'First' && nth === 1 ? held : 0, answer: written(title, title) } : together('All', 'all');
-  });
-  const page = await server.page();
-  const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Listen on the way' });
-  await page.goto(`${server.url}/runs/${id}?view=outline`);
-  await page.getByRole('treeitem', { name: /First.*executing/ }).waitFor();
-  await page.getByRole('button', { name: 'Pause' }).first().click();
-  await page.locator('.top .badge', { hasText: 'paused' }).waitFor();
-  await page.getByRole('button', { name: 'Say…' }).click();
-  await page.getByLabel('Message to the run').fill('Prefer primary sources');
-  return { server, page, id, free };
-}
-
 test('r11_a_message_is_shown_as_said_when_it_is_stored_and_resuming_waits_for_it', async () => {
-  const { server, page, id, free } = await paused();
+  const { server, page, id, release } = await pausedRun();
   let pass;
   const gate = new Promise((resolve) => (pass = resolve));
   const order = [];
@@ -71,29 +46,28 @@ test('r11_a_message_is_shown_as_said_when_it_is_stored_and_resuming_waits_for_it
   await page.getByText('sending… not said yet').waitFor();
   await page.getByRole('button', { name: 'Resume' }).first().click();
   await page.getByRole('button', { name: 'Waits for your message…' }).waitFor();
-  // Held: nothing is stored, nothing was resumed, nothing is shown as said.
+  // While the message is held, nothing is stored, resumed or shown as said.
   assert.deepEqual(order, []);
   assert.equal((await server.api('GET', `/api/runs/${id}`)).status, 'paused');
   assert.equal(await page.getByText('“Prefer primary sources”').count(), 0);
   assert.equal(await page.getByLabel('Message to the run').inputValue(), 'Prefer primary sources');
 
   pass();
-  free();
+  release();
   await page.locator('.top .badge', { hasText: 'completed' }).waitFor();
   assert.deepEqual(order, ['message', 'resume']);
   const events = (await server.api('GET', `/api/runs/${id}/events?limit=1000`)).items.map((event) => event.type);
   assert.ok(events.indexOf('run.message_queued') < events.lastIndexOf('run.resumed'), events.join(' '));
   assert.ok(server.model.calls.some((call) => call.prompt.includes('Prefer primary sources')), 'no call carried the message');
-  await server.close();
 });
 
 test('r11_a_message_that_was_not_stored_keeps_its_words_and_the_run_stays_paused', async () => {
-  const { server, page, id, free } = await paused();
+  const { server, page, id, release } = await pausedRun();
   const keys = [];
   let refuse = true;
   await page.route(/\/messages$/, async (route) => {
     keys.push(route.request().headers()['idempotency-key']);
-    // The first one arrives, and only its answer is lost on the way back.
+    // The first request arrives, but its response is lost.
     if (!refuse) return route.continue();
     await route.fetch();
     return route.abort();
@@ -113,24 +87,21 @@ test('r11_a_message_that_was_not_stored_keeps_its_words_and_the_run_stays_paused
   assert.equal(keys[0], keys[1], 'the same message was sent as another one');
   const events = (await server.api('GET', `/api/runs/${id}/events?limit=1000`)).items;
   assert.equal(events.filter((event) => event.type === 'run.message_queued').length, 1, 'it was stored twice');
-  free();
-  await server.close();
+  release();
 });
 
 test('r11_a_message_that_no_call_was_shown_is_told_when_the_run_has_ended', async () => {
-  const { server, page, free } = await paused();
+  const { page, release } = await pausedRun();
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText('“Prefer primary sources”').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).first().click();
   await page.getByRole('button', { name: 'Cancel the run' }).click();
   await page.getByText('A message was never read.').waitFor();
-  free();
-  await server.close();
+  release();
 });
 
 test('u16_a_login_link_that_was_used_says_so_and_names_the_next_command', async () => {
-  const server = await startServer(quiet);
-  await server.page();
+  const { server } = await openPage(quiet);
   const page = await server.watched(await server.visitor());
   await page.goto(server.login);
   await page.getByText('This login link was used before. Each link works once.').waitFor();
@@ -140,13 +111,11 @@ test('u16_a_login_link_that_was_used_says_so_and_names_the_next_command', async 
   await page.getByText('This login link is not known here.').waitFor();
   await assertAccessible(page, server.url, ['/login?problem=expired']);
   await assertNoOverflow(page, server.url, ['/login?problem=expired']);
-  await server.close();
 });
 
 /** A project of the one who is logged in, and somebody who is invited to it. */
 async function invited(role, play = quiet) {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const bob = await server.person('bob');
   const project = await server.api('POST', '/api/projects', { title: 'Garden', description: 'What grows' });
   await page.goto(`${server.url}/projects/${project.id}`);
@@ -186,10 +155,9 @@ test('x2_an_invitation_is_shown_in_the_inbox_and_counts_when_it_is_accepted', as
   await page.goto(`${server.url}/projects/${project.id}`);
   await page.getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
-  await page.getByText('bob is no member any more.').waitFor();
+  await page.getByText('bob is no longer a member.').waitFor();
   await bob.goto(`${server.url}/projects/${project.id}`);
   await bob.getByRole('heading', { name: 'There is no such project' }).waitFor();
-  await server.close();
 });
 
 test('x2_an_invitation_is_declined_withdrawn_and_refused_in_words', async () => {
@@ -212,7 +180,6 @@ test('x2_an_invitation_is_declined_withdrawn_and_refused_in_words', async () => 
   await page.getByRole('button', { name: 'Invite', exact: true }).click();
   await page.getByRole('alert').waitFor();
   await page.getByText('only owner').waitFor();
-  await server.close();
 });
 
 test('x1_a_viewer_of_a_run_sees_it_and_why_it_cannot_be_steered', async () => {
@@ -237,7 +204,6 @@ test('x1_a_viewer_of_a_run_sees_it_and_why_it_cannot_be_steered', async () => {
   // Who is removed is shown no more of it, in an open page neither.
   await server.api('DELETE', `/api/projects/${project.id}/members/bob`);
   await bob.getByRole('heading', { name: 'This run is gone' }).waitFor();
-  await server.close();
 });
 
 test('x12_an_approval_shows_all_that_would_be_sent_in_its_order', async () => {
@@ -246,11 +212,10 @@ test('x12_an_approval_shows_all_that_would_be_sent_in_its_order', async () => {
   const body = `Dear Ann,\n\n${'All is well here. '.repeat(300)}\n\ncc: hidden@example.net`;
   const turn = (calls) => ({ progress_summary: 'writing', plan: { steps: [{ id: 's1', title: 'Write', status: 'doing', owner: 'planner' }] }, tool_calls: calls, executor_tasks: [], remaining_work: ['more'], completion_evidence: [], exit_signal: false, needs_user_input: false, blocking_questions: [], next_action_hint: 'execute', confidence: 'high' });
   const more = `[mcp.post]\ncommand = ${JSON.stringify(process.execPath)}\nargs = ${JSON.stringify([office, letters])}\napprove = "always"\n`;
-  const server = await startServer(({ role, nth }) => {
+  const { server, page } = await openPage(({ role, nth }) => {
     if (role !== 'homework_planner') return { title: 'Letters', summary: 'One letter.', findings: [], not_done: [] };
     return nth === 1 ? turn([{ tool: 'post__send_letter', arguments: { subject: 'News', body, to: 'ann@example.org' }, purpose: 'write' }]) : { wait: new Promise(() => {}), answer: {} };
   }, {}, more);
-  const page = await server.page();
   const { id } = await server.api('POST', '/api/runs', { kind: 'homework', objective: 'Write to Ann' });
   await page.goto(`${server.url}/runs/${id}`);
   const question = page.locator('.banner.question');
@@ -269,5 +234,4 @@ test('x12_an_approval_shows_all_that_would_be_sent_in_its_order', async () => {
   const letter = JSON.parse(readFileSync(letters, 'utf8'));
   assert.deepEqual(letter, { subject: 'News', body, to: 'ann@example.org' });
   assert.deepEqual(names, Object.keys(letter), 'the order in which the tool got it');
-  await server.close();
 });

@@ -1,14 +1,12 @@
 // Subagents: create one, start a task, follow its steps, edit its scratchpad.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { closeBrowser, startServer } from './server.mjs';
+import { test } from 'node:test';
+import { endOf, openPage } from './setup.mjs';
 import { assertHarmless, HOSTILE, NASTY, assertAccessible, assertNoOverflow, watchRequests } from './checks.mjs';
 import { act, done, remember, shown, visit } from './answers.mjs';
 
-after(closeBrowser);
-
-/** Goes to the project, writes a document there, and is done; remembers a sentence more with every errand. */
+/** Goes to the project, writes a document there, and is done; adds one sentence to its scratchpad after every task. */
 const clerk = (hold = null) => {
   const learned = [];
   return ({ role, objective, nth, prompt }) => {
@@ -25,8 +23,7 @@ const clerk = (hold = null) => {
 
 /** A shop with a scout that may write there. */
 async function shop(play, agent = {}) {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const project = await server.api('POST', '/api/projects', { title: 'Shop', description: '' });
   await server.api('POST', '/api/agents', { handle: 'scout', identity: 'You are tidy.', actions: ['create_document'], projects: [project.id], ...agent });
   return { server, page, project };
@@ -34,11 +31,7 @@ async function shop(play, agent = {}) {
 
 async function send(server, objective) {
   const { id } = await server.api('POST', '/api/runs', { kind: 'task', agent: 'scout', objective });
-  for (;;) {
-    const run = await server.api('GET', `/api/runs/${id}`);
-    if (run.ended_at) return run;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  return endOf(server, id);
 }
 
 const memory = (page) => page.getByRole('region', { name: 'Scratchpad' });
@@ -46,8 +39,7 @@ const pad = (server) => server.api('GET', '/api/agents/scout/scratchpad');
 
 test('a6 an agent is made in the page, sent on a task, and its steps are seen as they are taken', async () => {
   let free;
-  const server = await startServer(clerk(new Promise((resolve) => (free = resolve))));
-  const page = await server.page();
+  const { server, page } = await openPage(clerk(new Promise((resolve) => (free = resolve))));
   await server.api('POST', '/api/projects', { title: 'Shop', description: '' });
   await page.goto(`${server.url}/agents`);
   await page.getByText('No agents yet').waitFor();
@@ -80,23 +72,22 @@ test('a6 an agent is made in the page, sent on a task, and its steps are seen as
   await page.waitForURL(/\/runs\//);
   const agent = await server.api('GET', '/api/agents/scout');
   assert.deepEqual([agent.identity, agent.actions, agent.projects.map((item) => item.title)], ['You are tidy.', ['create_document'], ['Shop']]);
-  await server.close();
 });
 
 test('a5 each version says which task wrote it and what changed; it is restored and cleared by its owner', async () => {
   const { server, page } = await shop(clerk());
-  await send(server, 'First errand');
-  await send(server, 'Second errand');
+  await send(server, 'First task');
+  await send(server, 'Second task');
   const before = await server.api('GET', '/api/agents/scout/scratchpad/versions?limit=10');
   await page.goto(`${server.url}/agents/scout`);
   // What the newest one changed is shown at once.
   await memory(page).getByText('Version 2, what it knows now').waitFor();
   await memory(page).getByText('What version 2 changed').waitFor();
-  assert.deepEqual(await memory(page).locator('.diff .added .text').allTextContents(), ['- learned in: Second errand']);
-  assert.deepEqual(await memory(page).getByRole('link').allTextContents(), ['after “Second errand”', 'after “First errand”']);
+  assert.deepEqual(await memory(page).locator('.diff .added .text').allTextContents(), ['- learned in: Second task']);
+  assert.deepEqual(await memory(page).getByRole('link').allTextContents(), ['after “Second task”', 'after “First task”']);
   // An older one is looked at, then restored: a new version with the old text, by hand.
   await memory(page).getByRole('button', { name: 'Version 1', exact: true }).click();
-  assert.equal(await memory(page).getByRole('group', { name: 'Version 1' }).getByText('Second errand').count(), 0);
+  assert.equal(await memory(page).getByRole('group', { name: 'Version 1' }).getByText('Second task').count(), 0);
   await memory(page).getByRole('button', { name: 'Restore' }).click();
   await memory(page).getByText('Version 3, what it knows now').waitFor();
   await memory(page).getByText('by hand').waitFor();
@@ -107,7 +98,6 @@ test('a5 each version says which task wrote it and what changed; it is restored 
   await memory(page).getByText('Empty.').waitFor();
   assert.deepEqual([(await pad(server)).version, (await pad(server)).content], [4, '']);
   await memory(page).getByRole('button', { name: 'Version 3', exact: true }).waitFor();
-  await server.close();
 });
 
 test('a step that was not granted is shown as refused with the reason, and grants change in the page', async () => {
@@ -124,10 +114,9 @@ test('a step that was not granted is shown as refused with the reason, and grant
   await send(server, 'Write with a grant');
   await page.getByRole('link', { name: 'Write with a grant' }).first().click();
   await page.getByRole('link', { name: 'Opening hours' }).first().waitFor();
-  await server.close();
 });
 
-test('t12 an errand at a moment of its past shows the steps of that moment, and what each was shown', async () => {
+test('t12 a task run at an earlier moment shows the steps of that moment and their pages', async () => {
   const { server, page } = await shop(clerk());
   const run = await send(server, 'Write the opening hours down');
   const steps = await server.api('GET', `/api/runs/${run.id}/steps`);
@@ -140,7 +129,6 @@ test('t12 an errand at a moment of its past shows the steps of that moment, and 
   await page.getByText('Nobody wrote them down yet.').waitFor();
   await page.getByRole('button', { name: 'what it was shown' }).nth(1).click();
   await page.getByText('kind: "project"').waitFor();
-  await server.close();
 });
 
 test('axe finds nothing serious on the pages of agents, nothing sticks out, and hostile text does nothing', async () => {
@@ -156,5 +144,4 @@ test('axe finds nothing serious on the pages of agents, nothing sticks out, and 
   assert.deepEqual(foreign, []);
   await assertNoOverflow(page, server.url, places);
   await assertAccessible(page, server.url, places);
-  await server.close();
 });

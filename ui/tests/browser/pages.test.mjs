@@ -1,12 +1,10 @@
-// Every page: nothing serious for axe, nothing that sticks out, nothing that a hostile text could do; and the whole way by keyboard.
+// Every page: axe finds nothing serious, nothing overflows, hostile text does nothing, and everything can be done by keyboard.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { closeBrowser, startServer } from './server.mjs';
+import { test } from 'node:test';
+import { openPage } from './setup.mjs';
 import { assertHarmless, HOSTILE, NASTY, assertAccessible, assertNoOverflow, watchRequests } from './checks.mjs';
 import { ask, page as written, plan, together } from './answers.mjs';
-
-after(closeBrowser);
 
 const play = ({ role, title, prompt }) => {
   if (role === 'tree_planner') return prompt.includes('Which') && !prompt.includes('"a"') ? ask('Which one?', ['a', 'b']) : plan('sides', ['Here', 'There']);
@@ -15,8 +13,7 @@ const play = ({ role, title, prompt }) => {
 };
 
 async function filled() {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const done = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Here and there', success_criteria: ['both are described'] });
   const asks = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Which of the two, with a rather long objective that has to wrap on a narrow screen and still be readable' });
   const project = await server.api('POST', '/api/projects', { title: 'Garden', description: 'What grows' });
@@ -33,18 +30,15 @@ async function filled() {
 test('axe finds nothing serious on any page in either theme, wide or narrow', async () => {
   const { server, page, places } = await filled();
   await assertAccessible(page, server.url, places);
-  await server.close();
 });
 
 test('nothing sticks out at 375, 768 and 1600 pixels', async () => {
   const { server, page, places } = await filled();
   await assertNoOverflow(page, server.url, places);
-  await server.close();
 });
 
 test('e4 hostile text does nothing', async () => {
-  const server = await startServer(({ role, title }) => (role === 'tree_planner' ? plan(HOSTILE, [`Step ${NASTY}`]) : role === 'tree_executor' ? written(`Doc ${NASTY}`, HOSTILE, HOSTILE) : together(`All ${title}`, HOSTILE)));
-  const page = await server.page();
+  const { server, page } = await openPage(({ role, title }) => (role === 'tree_planner' ? plan(HOSTILE, [`Step ${NASTY}`]) : role === 'tree_executor' ? written(`Doc ${NASTY}`, HOSTILE, HOSTILE) : together(`All ${title}`, HOSTILE)));
   const foreign = watchRequests(page, server.url);
   const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: `Beware ${NASTY}` });
   await page.goto(`${server.url}/runs/${id}?view=report`);
@@ -52,15 +46,13 @@ test('e4 hostile text does nothing', async () => {
   const { documents } = await server.api('GET', `/api/runs/${id}/workspace`);
   await assertHarmless(page, server.url, [`/runs/${id}`, `/runs/${id}?view=documents`, `/runs/${id}?view=events`, '/', ...documents.map((doc) => `/documents/${doc.id}`)]);
   assert.deepEqual(foreign, []);
-  await server.close();
 });
 
 test('the whole way by keyboard: start, answer, walk the tree, open what was made, come back', async () => {
-  const server = await startServer(({ role, title, prompt }) => {
+  const { page } = await openPage(({ role, title, prompt }) => {
     if (role === 'tree_planner') return prompt.includes('"keyboard answer"') ? plan('sides', ['Here', 'There']) : ask('By hand?');
     return role === 'tree_executor' ? written(title, `# ${title}\n\nText of ${title}.`) : together('Both', '# Both');
   });
-  const page = await server.page();
   const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
   await page.getByRole('button', { name: /first run/ }).waitFor();
   await press('c');
@@ -88,5 +80,4 @@ test('the whole way by keyboard: start, answer, walk the tree, open what was mad
   await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   await press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  await server.close();
 });

@@ -1,23 +1,13 @@
 // Replay and reconnect: any moment of a run can be shown, and no event is lost when the connection or the server goes away.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { closeBrowser, startServer } from './server.mjs';
+import { test } from 'node:test';
+import { openPage, endOf } from './setup.mjs';
 import { page as written, plan, together } from './answers.mjs';
-
-after(closeBrowser);
 
 const play = ({ role, title }) => {
   if (role === 'tree_planner') return { wait: 100, answer: /^Part/.test(title) ? plan('smaller', ['One', 'Two']) : plan('parts', [{ title: 'Part A', leaf: false }, { title: 'Part B', leaf: false }], ['Sum']) };
   return role === 'tree_executor' ? { wait: 150, answer: written(title, `# ${title}`) } : { wait: 100, answer: together(title, `# ${title}`) };
-};
-
-const finished = async (server, id) => {
-  for (;;) {
-    const run = await server.api('GET', `/api/runs/${id}`);
-    if (run.ended_at) return run;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
 };
 
 /** What the outline shows, row by row, with everything unfolded. */
@@ -30,7 +20,7 @@ const outline = async (page) => {
 
 /** The same from a snapshot: nodes in the order of their plans. */
 const WORDS = { completed: 'done', aggregating: 'joining' };
-const told = ({ nodes }) => {
+const expectedOutline = ({ nodes }) => {
   const under = (parent) => [...nodes.id.keys()].filter((at) => nodes.parent[at] === parent).sort((a, b) => nodes.band[a] - nodes.band[b] || nodes.step[a] - nodes.step[b] || a - b);
   const walk = (at) => [`${nodes.depth[at] + 1} ${nodes.title[at]} ${WORDS[nodes.status[at]] ?? nodes.status[at]}`, ...under(at).flatMap(walk)];
   return under(null).flatMap(walk);
@@ -39,28 +29,25 @@ const told = ({ nodes }) => {
 const slider = (page) => page.getByRole('slider', { name: 'Moment of the run' });
 
 test('t12 the page at any moment shows what the snapshot of that moment says', async () => {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
-  const run = await finished(server, id);
+  const run = await endOf(server, id);
   await page.goto(`${server.url}/runs/${id}?view=outline`);
   for (const share of [0.15, 0.3, 0.5, 0.7, 0.9, 1]) {
     const seq = Math.round(run.last_seq * share);
     await page.goto(`${server.url}/runs/${id}?view=outline&at=${seq}`);
     const snapshot = await server.api('GET', `/api/runs/${id}/snapshot?at=${seq}`);
     await page.waitForFunction((at) => document.querySelector('[role=slider]')?.getAttribute('aria-valuenow') === String(at), seq);
-    assert.deepEqual(await outline(page), told(snapshot), `nodes at event ${seq}`);
+    assert.deepEqual(await outline(page), expectedOutline(snapshot), `nodes at event ${seq}`);
     const cost = page.getByRole('group', { name: /^Cost:/ });
     assert.match(await cost.getAttribute('aria-label'), new RegExp(`^Cost: \\$${snapshot.run.metrics.cost_usd < 0.01 && snapshot.run.metrics.cost_usd > 0 ? snapshot.run.metrics.cost_usd.toFixed(4) : snapshot.run.metrics.cost_usd.toFixed(2)} `), `cost at event ${seq}`);
   }
-  await server.close();
 });
 
 test('t12 documents and the panel of a node go back in time with the tree', async () => {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
-  await finished(server, id);
+  await endOf(server, id);
   const events = (await server.api('GET', `/api/runs/${id}/events?limit=1000`)).items;
   const made = events.find((event) => event.type === 'tree.artifact_created');
   const files = page.getByRole('navigation', { name: 'Documents of this run' });
@@ -79,14 +66,12 @@ test('t12 documents and the panel of a node go back in time with the tree', asyn
   await page.goto(`${server.url}/runs/${id}?node=${made.nodeId}`);
   await panel.getByText('completed', { exact: true }).waitFor();
   await panel.getByRole('tab', { name: /Docs 1/ }).waitFor();
-  await server.close();
 });
 
 test('t12 the slider moves by keyboard, one event at a time', async () => {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
-  const run = await finished(server, id);
+  const run = await endOf(server, id);
   await page.goto(`${server.url}/runs/${id}`);
   await slider(page).waitFor();
   await page.keyboard.press('[');
@@ -94,14 +79,12 @@ test('t12 the slider moves by keyboard, one event at a time', async () => {
   await page.waitForURL(new RegExp(`at=${run.last_seq - 2}`));
   await page.keyboard.press('.');
   await page.waitForURL((url) => !url.searchParams.has('at'));
-  await server.close();
 });
 
 test('t12 looking back executes nothing and offers no command', async () => {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
-  const run = await finished(server, id);
+  const run = await endOf(server, id);
   const calls = server.model.calls.length;
   await page.goto(`${server.url}/runs/${id}?at=${Math.round(run.last_seq / 2)}`);
   await page.getByText('it executes nothing').waitFor();
@@ -109,21 +92,18 @@ test('t12 looking back executes nothing and offers no command', async () => {
   await page.getByRole('button', { name: 'Back to live' }).first().click();
   await page.getByText('completed', { exact: true }).first().waitFor();
   assert.equal(server.model.calls.length, calls);
-  await server.close();
 });
 
 test('t14 the server is killed and the page resumes without a missing event', async () => {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
   await page.goto(`${server.url}/runs/${id}?view=outline`);
   await page.getByRole('treeitem', { name: /Part A/ }).waitFor();
   await server.kill();
   await page.getByText('Connection lost').waitFor();
   await server.start();
-  const run = await finished(server, id);
+  const run = await endOf(server, id);
   await page.getByText('Connection lost').waitFor({ state: 'detached' });
   await page.waitForFunction((last) => document.querySelector('[role=slider]')?.getAttribute('aria-valuemax') === String(last), run.last_seq);
-  assert.deepEqual(await outline(page), told(await server.api('GET', `/api/runs/${id}/snapshot`)));
-  await server.close();
+  assert.deepEqual(await outline(page), expectedOutline(await server.api('GET', `/api/runs/${id}/snapshot`)));
 });

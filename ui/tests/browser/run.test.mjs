@@ -1,11 +1,9 @@
 // A run in the page, on the real binary: start it, watch it grow, answer it, raise its limits, control its parts.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { closeBrowser, startServer } from './server.mjs';
+import { test } from 'node:test';
+import { openPage } from './setup.mjs';
 import { ask, execute, page as written, plan, together } from './answers.mjs';
-
-after(closeBrowser);
 
 /** The titles on the canvas, as the page drew them. */
 const drawn = (page) => page.evaluate(() => Object.keys(window.__tree?.boxes() ?? {}).length);
@@ -24,28 +22,25 @@ async function startFromPage(page, objective, more = async () => {}) {
 
 test('t10 a run started from the page grows within a second of planning', async () => {
   let planned = 0;
-  const server = await startServer(({ role, title }) => {
+  const { page } = await openPage(({ role, title }) => {
     if (role === 'tree_planner') {
       planned = Date.now() + 500;
       return { wait: 500, answer: plan('three sides', ['North', 'East', 'South']) };
     }
     return role === 'tree_executor' ? { wait: 300, answer: written(title, `# ${title}`) } : together(title, `# ${title}`);
   });
-  const page = await server.page();
   await startFromPage(page, 'Look at it from three sides');
   await page.waitForFunction(() => Object.keys(window.__tree?.boxes() ?? {}).length >= 4, undefined, { polling: 20 });
   assert.ok(Date.now() - planned < 1_000, `the children were drawn ${Date.now() - planned} ms after the plan was there`);
   await completed(page);
   assert.ok((await drawn(page)) >= 1);
-  await server.close();
 });
 
 test('h10 a question is answered in the page and the run goes on', async () => {
-  const server = await startServer(({ role, title, prompt }) => {
+  const { server, page } = await openPage(({ role, title, prompt }) => {
     if (role === 'tree_planner') return prompt.includes('the coldest one') ? execute() : ask('Which winter?', ['an average one', 'the coldest one']);
     return written(title, '# The coldest winter');
   });
-  const page = await server.page();
   const id = await startFromPage(page, 'Size the heater');
   await page.getByRole('button', { name: 'the coldest one' }).waitFor();
   assert.match(await page.title(), /Waiting on you/);
@@ -53,22 +48,19 @@ test('h10 a question is answered in the page and the run goes on', async () => {
   await completed(page);
   const run = await server.api('GET', `/api/runs/${id}`);
   assert.equal(run.questions[0].answer, 'the coldest one');
-  await server.close();
 });
 
 test('h10 a question is answered from the list, without opening the run', async () => {
-  const server = await startServer(({ role, title, prompt }) => (role === 'tree_planner' ? (prompt.includes('"yes, all of it"') ? execute() : ask('All of it?')) : written(title, 'done')));
-  const page = await server.page();
+  const { server, page } = await openPage(({ role, title, prompt }) => (role === 'tree_planner' ? (prompt.includes('"yes, all of it"') ? execute() : ask('All of it?')) : written(title, 'done')));
   await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Tidy up' });
   await page.getByRole('button', { name: 'Answer' }).click();
   await page.getByLabel('Your answer').fill('yes, all of it');
   await page.keyboard.press('Enter');
   await page.getByText('completed', { exact: true }).waitFor();
-  await server.close();
 });
 
 test('h10 a limit is raised and the run continues', async () => {
-  const server = await startServer(({ role, nth }) => {
+  const { server, page } = await openPage(({ role, nth }) => {
     if (role === 'homework_report') return { title: 'So far', summary: 'Some pages.', findings: [], not_done: [] };
     return {
       progress_summary: `round ${nth}`, plan: { steps: [{ id: 's1', title: 'Write pages', status: 'doing', owner: 'planner' }] },
@@ -76,7 +68,6 @@ test('h10 a limit is raised and the run continues', async () => {
       completion_evidence: [], exit_signal: false, needs_user_input: false, blocking_questions: [], next_action_hint: 'execute', confidence: 'high',
     };
   });
-  const page = await server.page();
   const id = await startFromPage(page, 'Write pages until told otherwise', async () => {
     await page.getByText('Homework', { exact: true }).click();
     await page.getByText('Each limit').click();
@@ -90,15 +81,13 @@ test('h10 a limit is raised and the run continues', async () => {
   await page.getByText('Stopped: the iteration limit was reached').waitFor();
   const run = await server.api('GET', `/api/runs/${id}`);
   assert.deepEqual([run.status, run.iteration, run.budgets.max_iterations], ['stopped', 4, 4]);
-  await server.close();
 });
 
 test('t11 a node shows its step, its scratchpad and its documents', async () => {
-  const server = await startServer(({ role, title }) => {
+  const { server, page } = await openPage(({ role, title }) => {
     if (role === 'tree_planner') return plan('two sides', ['Left', 'Right']);
     return role === 'tree_executor' ? written(title, `# ${title}\n\nEverything about the ${title} side.`) : together('Both', '# Both sides');
   });
-  const page = await server.page();
   const id = await startFromPage(page, 'Two sides of a coin');
   await completed(page);
   await page.getByRole('tab', { name: 'Outline' }).click();
@@ -114,18 +103,16 @@ test('t11 a node shows its step, its scratchpad and its documents', async () => 
   await page.getByRole('heading', { name: 'Left', level: 1 }).waitFor();
   await page.goto(`${server.url}/runs/${id}?view=report`);
   await page.getByRole('heading', { name: 'Both' }).first().waitFor();
-  await server.close();
 });
 
 test('b1 a subtree is canceled and retried while its sibling goes on', async () => {
   let free;
   const held = new Promise((resolve) => (free = resolve));
-  const server = await startServer(({ role, title, nth }) => {
+  const { server, page } = await openPage(({ role, title, nth }) => {
     if (role === 'tree_planner') return plan('two', ['Quick', 'Stuck', 'Slow']);
     if (role === 'tree_executor') return { wait: title === 'Slow' || (title === 'Stuck' && nth === 1) ? held : 50, answer: written(title, title) };
     return together('All', 'all');
   });
-  const page = await server.page();
   const id = await startFromPage(page, 'One of them hangs');
   await page.getByRole('tab', { name: 'Outline' }).click();
   await page.getByRole('treeitem', { name: /Stuck.*executing/ }).click();
@@ -139,12 +126,10 @@ test('b1 a subtree is canceled and retried while its sibling goes on', async () 
   await completed(page);
   const events = (await server.api('GET', `/api/runs/${id}/events?limit=1000`)).items;
   assert.equal(events.filter((event) => event.type === 'tree.node_created' && event.payload.retryOf).length, 1);
-  await server.close();
 });
 
 test('e1 the first tree grows on the built-in model: a question, a failure and a new plan, without a key', async () => {
-  const server = await startServer(() => ({ status: 500 }), { PLEACH_MODEL: 'rehearsal/demo', PLEACH_REHEARSAL_MS: '300', OPENAI_API_KEY: '' });
-  const page = await server.page();
+  const { server, page } = await openPage(() => ({ status: 500 }), { PLEACH_MODEL: 'rehearsal/demo', PLEACH_REHEARSAL_MS: '300', OPENAI_API_KEY: '' });
   const id = await startFromPage(page, 'Move a small bakery into a bigger shop without closing for more than two days');
   await page.getByText('rehearsal', { exact: true }).first().waitFor();
   await page.waitForFunction(() => Object.keys(window.__tree?.boxes() ?? {}).length >= 4);
@@ -153,5 +138,4 @@ test('e1 the first tree grows on the built-in model: a question, a failure and a
   const types = (await server.api('GET', `/api/runs/${id}/events?limit=1000`)).items.map((event) => event.type);
   for (const type of ['tree.node_failed', 'tree.replan_requested', 'run.completed']) assert.ok(types.includes(type), `${type} did not happen`);
   assert.equal(server.model.calls.length, 0);
-  await server.close();
 });

@@ -25,7 +25,7 @@ for (const run of RUNS) runs.push(await server.api('POST', '/api/runs', run));
 const [tide, stopped, asks, circles, allotment, greenhouse] = runs.map((run) => run.id);
 await page.goto(server.url);
 await page.getByText('no progress').waitFor({ timeout: 60_000 });
-await page.getByText('asks, and goes on').waitFor();
+await page.getByText('running, and asks').waitFor();
 await page.waitForTimeout(3_000);
 const events = (await server.api('GET', `/api/runs/${greenhouse}/events?limit=1000`)).items;
 const nodeOf = (title) => events.find((event) => event.type === 'tree.node_created' && event.payload.title === title).nodeId;
@@ -103,7 +103,7 @@ await everySize(async (size, theme) => {
     await shoot(name, size, theme);
   }
 });
-// Last of all what there is without a server, and without a name.
+// The pages without a connection and without a login.
 if (wanted('lost')) {
   await page.goto(server.url + at(greenhouse));
   await page.getByRole('heading').first().waitFor();
@@ -120,7 +120,7 @@ if (wanted('login')) {
 }
 await server.close().catch((error) => console.error(error.message));
 
-// And a house where nothing was done yet.
+// The pages of an empty database.
 const EMPTY = { 'empty-runs': '/', 'empty-inbox': '/questions', 'empty-documents': '/documents', 'empty-projects': '/projects', 'empty-agents': '/agents', 'empty-webhooks': '/webhooks' };
 if (Object.keys(EMPTY).some(wanted)) {
   const empty = await startServer(() => ({ status: 500 }));

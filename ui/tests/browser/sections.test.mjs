@@ -2,17 +2,14 @@
 
 import assert from 'node:assert/strict';
 import http from 'node:http';
-import { after, test } from 'node:test';
-import { closeBrowser, startServer } from './server.mjs';
-import { ask, execute, page as written, plan, together } from './answers.mjs';
-
-after(closeBrowser);
+import { test } from 'node:test';
+import { openPage, pausedRun } from './setup.mjs';
+import { ask, execute, page as written } from './answers.mjs';
 
 const quiet = () => ({ status: 500 });
 
-test('a stranger is asked for a token where the page would be, and finds that page afterwards', async () => {
-  const server = await startServer(quiet);
-  const page = await server.page();
+test('a visitor without a login is asked for a token in place of the page, and sees that page afterwards', async () => {
+  const { server, page } = await openPage(quiet);
   const { token } = await server.api('POST', '/api/tokens', { name: 'browser' });
   await page.context().clearCookies();
   await page.goto(`${server.url}/settings`);
@@ -24,12 +21,10 @@ test('a stranger is asked for a token where the page would be, and finds that pa
   await page.getByRole('heading', { name: 'Settings' }).waitFor();
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByLabel('Token').waitFor();
-  await server.close();
 });
 
 test('h10 the inbox holds the open question, takes the answer, and marks what was read', async () => {
-  const server = await startServer(({ role, title, prompt }) => (role === 'tree_planner' ? (prompt.includes('"the red one"') ? execute() : ask('Which colour?', ['the red one', 'the blue one'])) : written(title, 'done')));
-  const page = await server.page();
+  const { server, page } = await openPage(({ role, title, prompt }) => (role === 'tree_planner' ? (prompt.includes('"the red one"') ? execute() : ask('Which colour?', ['the red one', 'the blue one'])) : written(title, 'done')));
   const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Paint the door' });
   await page.goto(`${server.url}/questions`);
   await page.getByText('Which colour?').first().waitFor();
@@ -39,12 +34,10 @@ test('h10 the inbox holds the open question, takes the answer, and marks what wa
   assert.equal((await server.api('GET', `/api/runs/${id}`)).questions[0].answer, 'the red one');
   await page.getByRole('button', { name: 'Mark all as read' }).click();
   await page.getByRole('button', { name: 'Mark all as read' }).waitFor({ state: 'detached' });
-  await server.close();
 });
 
 test('b11 a document shows each of its versions and what changed, and is found by its words', async () => {
-  const server = await startServer(quiet);
-  const page = await server.page();
+  const { server, page } = await openPage(quiet);
   const project = await server.api('POST', '/api/projects', { title: 'Garden', description: '' });
   const guide = await server.api('POST', '/api/documents', { title: 'Winter guide', project_id: project.id, content: '# Winter guide\n\nKeep it above 5 °C.\n' });
   await server.api('PATCH', `/api/documents/${guide.id}`, { content: '# Winter guide\n\nKeep it above 7 °C.\n' }, { 'if-match': `"${guide.version}"` });
@@ -57,12 +50,10 @@ test('b11 a document shows each of its versions and what changed, and is found b
   assert.deepEqual([await page.locator('.diff .removed .text').allTextContents(), await page.locator('.diff .added .text').allTextContents()], [['Keep it above 5 °C.'], ['Keep it above 7 °C.']]);
   await page.getByLabel('Version').selectOption('1');
   await page.getByText('Keep it above 5 °C.').waitFor();
-  await server.close();
 });
 
 test('b11 a project is made, and its tasks are added and moved', async () => {
-  const server = await startServer(quiet);
-  const page = await server.page();
+  const { server, page } = await openPage(quiet);
   await page.goto(`${server.url}/projects`);
   await page.getByRole('button', { name: 'New project' }).first().click();
   await page.getByLabel('Title').fill('Garden');
@@ -74,15 +65,13 @@ test('b11 a project is made, and its tasks are added and moved', async () => {
   await page.getByRole('heading', { name: /done 1/ }).waitFor();
   const { items } = await server.api('GET', `/api/tasks?project_id=${new URL(page.url()).pathname.split('/')[2]}`);
   assert.deepEqual(items.map((task) => [task.title, task.state]), [['Measure the glass', 'done']]);
-  await server.close();
 });
 
 test('a webhook is made, its secret is shown once, a test reaches it, and it is removed', async () => {
   const got = [];
   const receiver = http.createServer((request, response) => { got.push(request.headers['webhook-signature']); response.writeHead(204).end(); });
   await new Promise((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  const server = await startServer(quiet, { PLEACH_WEBHOOKS_PRIVATE: 'true' });
-  const page = await server.page();
+  const { server, page } = await openPage(quiet, { PLEACH_WEBHOOKS_PRIVATE: 'true' });
   await page.goto(`${server.url}/webhooks`);
   await page.getByRole('button', { name: 'New webhook' }).first().click();
   await page.getByLabel('Address').fill(`http://127.0.0.1:${receiver.address().port}/hook`);
@@ -97,52 +86,34 @@ test('a webhook is made, its secret is shown once, a test reaches it, and it is 
   await page.getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('button', { name: 'Remove it' }).click();
   await page.getByText('No webhooks yet').waitFor();
-  await server.close();
   receiver.close();
 });
 
-test('a run is paused, told something, and goes on; the model reads what it was told', async () => {
-  let free;
-  const held = new Promise((resolve) => (free = resolve));
-  const server = await startServer(({ role, title, nth }) => {
-    if (role === 'tree_planner') return plan('two', ['First'], ['Second']);
-    return role === 'tree_executor' ? { wait: title === 'First' && nth === 1 ? held : 0, answer: written(title, title) } : together('All', 'all');
-  });
-  const page = await server.page();
-  const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Listen on the way' });
-  await page.goto(`${server.url}/runs/${id}?view=outline`);
-  await page.getByRole('treeitem', { name: /First.*executing/ }).waitFor();
-  await page.getByRole('button', { name: 'Pause' }).first().click();
-  await page.getByText('paused', { exact: true }).first().waitFor();
-  await page.getByRole('button', { name: 'Say…' }).click();
-  await page.getByLabel('Message to the run').fill('Prefer primary sources');
+test('a message to a paused run reaches the model after the run is resumed', async () => {
+  const { server, page, release } = await pausedRun();
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText('“Prefer primary sources”').waitFor();
-  free();
+  release();
   await page.getByRole('button', { name: 'Resume' }).first().click();
   // The run itself: its first step is completed before any call can carry the message.
   await page.locator('.top .badge', { hasText: 'completed' }).waitFor();
   assert.ok(server.model.calls.some((call) => call.prompt.includes('Prefer primary sources')), 'no call carried the message');
-  await server.close();
 });
 
-test('h9 a run that goes in circles says which action comes back', async () => {
+test('h9 a run that repeats itself names the repeated action', async () => {
   const again = { tool: 'search_documents', arguments: { query: 'pricing page' }, purpose: 'find it' };
-  const server = await startServer(({ nth }) => ({
+  const { server, page } = await openPage(({ nth }) => ({
     wait: nth > 4 ? new Promise(() => {}) : 0,
     answer: { progress_summary: 'looking', plan: { steps: [{ id: 's1', title: 'Look', status: 'doing', owner: 'planner' }] }, tool_calls: [again], executor_tasks: [], remaining_work: ['look again'], completion_evidence: [], exit_signal: false, needs_user_input: false, blocking_questions: [], next_action_hint: 'execute', confidence: 'low' },
   }));
-  const page = await server.page();
   const { id } = await server.api('POST', '/api/runs', { kind: 'homework', objective: 'Find the page', budgets: { no_progress_limit: 9, repeat_limit: 9 } });
   await page.goto(`${server.url}/runs/${id}`);
   await page.getByText(/No progress for \d+ iterations/).waitFor();
   await page.getByRole('status').getByText('search_documents {"query":"pricing page"}').waitFor();
-  await server.close();
 });
 
 test('sec_s91 a file that was altered on its way is not run, and the page says so', async () => {
-  const server = await startServer(() => ({}));
-  const page = await server.page();
+  const { server, page } = await openPage(() => ({}));
   await page.route(/\/assets\/Settings-.*\.js$/, async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ response: answer, headers: { ...answer.headers(), 'cache-control': 'no-store' }, body: `document.documentElement.dataset.altered = 'yes';${await answer.text()}` });
@@ -151,10 +122,9 @@ test('sec_s91 a file that was altered on its way is not run, and the page says s
   await page.getByRole('button', { name: 'Try again' }).waitFor();
   assert.equal(await page.evaluate(() => document.documentElement.dataset.altered), undefined);
   assert.ok(server.errors.some((text) => text.includes('digest')), server.errors.join('\n'));
-  // As it was sent, it is taken.
+  // The unaltered file is accepted.
   server.errors.length = 0;
   await page.unroute(/\/assets\/Settings-.*\.js$/);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
-  await server.close();
 });

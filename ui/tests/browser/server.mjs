@@ -25,7 +25,7 @@ export async function closeBrowser() {
 export async function startServer(play, settings = {}, more = '') {
   const model = await startModel(play);
   const dir = mkdtempSync(path.join(tmpdir(), 'pleach-browser-'));
-  // The person's own configuration: one in the working directory would have to be trusted first. Prices make money move, so that limits on it can be reached.
+  // The person's own configuration: one in the working directory would have to be trusted first. Prices are set so that cost limits can be reached.
   mkdirSync(path.join(dir, 'config/pleach'), { recursive: true });
   writeFileSync(path.join(dir, 'config/pleach/config.toml'), `[providers.openai]\nkind = "openai"\nbase_url = "${model.url}"\n\n[providers.openai.models.scripted]\ncontext_window = 128000\nmax_output = 8192\ninput_per_mtok = 3.0\noutput_per_mtok = 15.0\n\n${more}`);
   const server = new Server(model, dir, settings);
@@ -45,7 +45,7 @@ class Server {
   async start() {
     const env = { ...process.env, NO_COLOR: '1', OPENAI_API_KEY: 'scripted', XDG_CONFIG_HOME: path.join(this.dir, 'config'), ...this.settings };
     this.process = spawn(binary, ['up', '--data-dir', this.dir, '--listen', `127.0.0.1:${this.port}`, '--model', this.settings.PLEACH_MODEL ?? 'openai/scripted'], { cwd: this.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    // A failing test does not close its server; the process must still not outlive the test.
+    // The server must not outlive the test process, even if that ends without closing it.
     const { process: child } = this;
     process.once('exit', () => child.kill('SIGKILL'));
     let said = '';
@@ -62,8 +62,9 @@ class Server {
     this.port = Number(new URL(this.login).port);
   }
 
-  /** As a power cut would. */
+  /** Kills the process, like a power cut. */
   async kill() {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
     const gone = new Promise((resolve) => this.process.once('exit', resolve));
     this.process.kill('SIGKILL');
     await gone;

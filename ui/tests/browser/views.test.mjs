@@ -1,11 +1,9 @@
 // The timeline, the critical path and the metrics of a run.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { closeBrowser, startServer } from './server.mjs';
+import { test } from 'node:test';
+import { endOf, openPage } from './setup.mjs';
 import { page as written, plan, together } from './answers.mjs';
-
-after(closeBrowser);
 
 /** Slow takes longest: it, and what waited for it, is the critical path. */
 const play = ({ role, title }) => {
@@ -14,14 +12,9 @@ const play = ({ role, title }) => {
 };
 
 async function finished() {
-  const server = await startServer(play);
-  const page = await server.page();
+  const { server, page } = await openPage(play);
   const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Wait for the slow one' });
-  for (;;) {
-    const run = await server.api('GET', `/api/runs/${id}`);
-    if (run.ended_at) return { server, page, run };
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  return { server, page, run: await endOf(server, id) };
 }
 
 const rowOf = (page, title) => page.getByRole('option', { name: new RegExp(`^${title}:`) });
@@ -37,7 +30,6 @@ test('the timeline has a row for each node, and what took longer is longer', asy
   assert.ok((await width('Slow')) > 1.2 * (await width('Quick')), `${await width('Slow')} beside ${await width('Quick')}`);
   await rowOf(page, 'Slow').click();
   await page.getByRole('complementary', { name: 'Node' }).getByRole('heading', { name: 'Slow' }).waitFor();
-  await server.close();
 });
 
 test('dragging over the hours looks at a part of them, a click goes there', async () => {
@@ -54,7 +46,6 @@ test('dragging over the hours looks at a part of them, a click goes there', asyn
   await page.getByText('it executes nothing').waitFor();
   const at = Number(new URL(page.url()).searchParams.get('at'));
   assert.ok(at > 1 && at < run.last_seq, `${at} of ${run.last_seq}`);
-  await server.close();
 });
 
 test('the critical path is what the end waited for, and nothing else', async () => {
@@ -67,7 +58,6 @@ test('the critical path is what the end waited for, and nothing else', async () 
   await page.keyboard.press('g');
   await page.keyboard.press('t');
   assert.equal(await page.getByRole('button', { name: 'Critical path' }).getAttribute('aria-pressed'), 'true', 'the tree shows the same');
-  await server.close();
 });
 
 test('the figures are those of the run, now and at a moment of the past', async () => {
@@ -83,7 +73,6 @@ test('the figures are those of the run, now and at a moment of the past', async 
   await page.getByText('it executes nothing').waitFor();
   assert.equal(await sum('Model calls'), String(then.run.metrics.llm_calls));
   assert.ok(then.run.metrics.llm_calls < run.metrics.llm_calls);
-  await server.close();
 });
 
 test('t12 the slider is dragged to a moment, and tree and figures are those of its snapshot', async () => {
@@ -103,5 +92,4 @@ test('t12 the slider is dragged to a moment, and tree and figures are those of i
   assert.deepEqual(titles.toSorted(), snapshot.nodes.title.toSorted());
   await page.getByRole('button', { name: 'Back to live' }).first().click();
   await page.waitForURL((url) => !url.searchParams.has('at'));
-  await server.close();
 });

@@ -1,10 +1,10 @@
-// Markdown by blocks, as data. Small on purpose: what models write in reports and scratchpads, and nothing that runs. Each line is read a bounded
-// number of times, once for each level that it is nested in, and there is a limit on everything that is made of it.
+// Parses the blocks of markdown into data. It knows only what models write in reports and scratchpads, and nothing that runs. Each line is read once for
+// each level it is nested in, and everything that is made from the text has a limit.
 
 import { inlines, type Inline } from './inline';
 import { beginsList, beginsTable, bulletInterrupts, bulletOf, cellsOf, closesFence, columnsOf, fenceOf, headingOf, isQuote, isRule, underlineOf, unquoted, type Align, type Bullet } from './lines';
 import { definitionOf } from './links';
-import { Made } from './parse-context';
+import { ParseContext } from './parse-context';
 import { indentOf, isBlank, isSpace, stripped, unixLines } from './characters';
 
 export type Block =
@@ -18,8 +18,8 @@ export type Block =
   /** Footnotes, in the order in which the text refers to them. */
   | { kind: 'notes'; items: Note[] };
 
-export interface Item {
-  /** A task's box: checked, unchecked, or none. */
+interface Item {
+  /** The checkbox of a task: checked, unchecked, or none. */
   checked: boolean | null;
   inside: Block[];
 }
@@ -29,14 +29,14 @@ export interface Note {
   inside: Block[];
 }
 
-export interface Parsed {
+interface Parsed {
   blocks: Block[];
-  /** How many characters of the text the blocks stand for; the rest is left to be shown as it is. */
+  /** How many characters of the text were parsed; the page shows the rest as plain text. */
   shown: number;
   of: number;
 }
 
-/** As much as is laid out as markdown: some sixty pages. */
+/** At most this much is parsed as markdown: about sixty pages. */
 export const MOST_CHARACTERS = 200_000;
 const MAX_NESTING = 8;
 
@@ -45,16 +45,16 @@ export const blocks = (markdown: string): Block[] => parse(markdown).blocks;
 export function parse(markdown: string): Parsed {
   const begin = markdown.length > MOST_CHARACTERS ? markdown.slice(0, cutAt(markdown)) : markdown;
   const lines = begin === '' ? [] : unixLines(begin).replaceAll('\t', '    ').split('\n');
-  const made = new Made();
-  const parser = new Parser(made);
+  const context = new ParseContext();
+  const parser = new Parser(context);
   const found = parser.blocks(lines, 0);
-  made.fill(inlines);
-  const notes = made.notes();
+  context.fill(inlines);
+  const notes = context.notes();
   if (notes.length > 0) found.push({ kind: 'notes', items: notes });
   return { blocks: found, shown: parser.full === null ? begin.length : endOfLine(begin, parser.full), of: markdown.length };
 }
 
-/** At the end of a line where there is one near, and never within a character. */
+/** Cuts at the end of a line if one is near, and never within a character. */
 function cutAt(markdown: string): number {
   const line = markdown.lastIndexOf('\n', MOST_CHARACTERS - 1) + 1;
   if (line > MOST_CHARACTERS / 2) return line;
@@ -78,10 +78,10 @@ interface Found {
 }
 
 class Parser {
-  /** The outermost line at which there was no more room, or null. */
+  /** The outermost line at which a limit was reached, or null. */
   full: number | null = null;
 
-  constructor(private readonly made: Made) {}
+  constructor(private readonly context: ParseContext) {}
 
   blocks(lines: readonly string[], depth: number): Block[] {
     const out: Block[] = [];
@@ -91,10 +91,10 @@ class Parser {
         at += 1;
         continue;
       }
-      const found = this.made.capacityForBlock() ? this.block(lines, at, depth) : { block: null, end: at };
+      const found = this.context.capacityForBlock() ? this.block(lines, at, depth) : { block: null, end: at };
       if (found.block) out.push(found.block);
-      if (this.made.full) {
-        // Part of this block may be there already: what is said to be missing begins with it.
+      if (this.context.full) {
+        // Part of this block may be parsed already, so the rest that is shown as plain text begins with it.
         if (depth === 0) this.full = at;
         return out;
       }
@@ -107,7 +107,7 @@ class Parser {
     const line = lines[at] as string;
     if (depth >= MAX_NESTING) return this.paragraph(lines, at);
     const heading = headingOf(line);
-    if (heading) return { block: { kind: 'heading', level: heading.level, inside: this.made.words(heading.text) }, end: at + 1 };
+    if (heading) return { block: { kind: 'heading', level: heading.level, inside: this.context.inline(heading.text) }, end: at + 1 };
     if (isRule(line)) return { block: { kind: 'rule' }, end: at + 1 };
     if (isQuote(line)) return this.quote(lines, at, depth);
     const bullet = bulletOf(line);
@@ -134,7 +134,7 @@ class Parser {
     const ordered = first.number !== null;
     const items: Item[] = [];
     let end = at;
-    while (end < lines.length && this.made.capacityForBlock()) {
+    while (end < lines.length && this.context.capacityForBlock()) {
       const bullet = bulletOf(lines[end] as string);
       if (!beginsList(bullet) || (bullet.number !== null) !== ordered) break;
       const inside = [bullet.text];
@@ -159,25 +159,25 @@ class Parser {
 
   private table(lines: readonly string[], at: number): Found {
     const align = columnsOf(lines[at + 1]) ?? [];
-    const head = cellsOf(lines[at] as string).map((cell) => this.made.words(cell));
+    const head = cellsOf(lines[at] as string).map((cell) => this.context.inline(cell));
     const rows: Inline[][][] = [];
     let end = at + 2;
-    while (end < lines.length && (lines[end] as string).includes('|') && this.made.capacityForBlock()) {
+    while (end < lines.length && (lines[end] as string).includes('|') && this.context.capacityForBlock()) {
       rows.push(
         cellsOf(lines[end] as string)
           .slice(0, head.length)
-          .map((cell) => this.made.words(cell)),
+          .map((cell) => this.context.inline(cell)),
       );
       end += 1;
     }
     return { block: { kind: 'table', align, head, rows }, end };
   }
 
-  /** A definition is no block of its own: it says where a link leads, or what a note says. */
+  /** A definition makes no block: it gives the address of a link or the text of a note. */
   private definition(lines: readonly string[], at: number, depth: number): Found | null {
     const found = definitionOf(lines[at] as string);
     if (!found) return null;
-    if (!found.note) return this.made.define(found.label, found.text) ? { block: null, end: at + 1 } : null;
+    if (!found.note) return this.context.define(found.label, found.text) ? { block: null, end: at + 1 } : null;
     let end = at + 1;
     const inside = [found.text];
     while (end < lines.length && (indentOf(lines[end] as string) >= 2 || (isBlank(lines[end] as string) && indentOf(lines[end + 1] ?? '') >= 2))) {
@@ -185,16 +185,16 @@ class Parser {
       inside.push(line.slice(Math.min(indentOf(line), 4)));
       end += 1;
     }
-    return this.made.annotate(found.label, () => this.blocks(inside, depth + 1)) ? { block: null, end } : null;
+    return this.context.annotate(found.label, () => this.blocks(inside, depth + 1)) ? { block: null, end } : null;
   }
 
   private paragraph(lines: readonly string[], at: number): Found {
     let end = at + 1;
     while (end < lines.length && underlineOf(lines[end] as string) === 0 && !interrupts(lines, end)) end += 1;
-    // A line of dashes is a rule only where it underlines nothing.
+    // A line of dashes below a paragraph makes it a heading; elsewhere it is a rule.
     const level = end < lines.length ? underlineOf(lines[end] as string) : 0;
-    if (level > 0) return { block: { kind: 'heading', level, inside: this.made.words(joined(lines, at, end)) }, end: end + 1 };
-    return { block: { kind: 'paragraph', inside: this.made.words(joined(lines, at, end)) }, end };
+    if (level > 0) return { block: { kind: 'heading', level, inside: this.context.inline(joined(lines, at, end)) }, end: end + 1 };
+    return { block: { kind: 'paragraph', inside: this.context.inline(joined(lines, at, end)) }, end };
   }
 }
 

@@ -1,7 +1,7 @@
-// Questions about characters and lines, answered by looking at each character once. No regular expression runs over text that others wrote:
-// a pattern that backtracks turns a few kilobytes into seconds.
+// Classifies characters and lines, looking at each character once. No regular expression runs over untrusted text, because a pattern that
+// backtracks can take seconds for a few kilobytes.
 
-/** Every way to end a line becomes one: a lone carriage return ends a line for other readers of markdown, so it does here. */
+/** Replaces every line ending by a newline. A lone carriage return counts, because it does for other markdown parsers. */
 export function unixLines(text: string): string {
   return text.replaceAll('\r\n', '\n').replaceAll('\r', '\n');
 }
@@ -26,7 +26,7 @@ export function isMark(char: string | undefined): boolean {
 
 const isLetterOrDigit = (char: string): boolean => (char >= 'a' && char <= 'z') || (char >= 'A' && char <= 'Z') || isDigit(char);
 
-/** How many of this character stand here one after another. */
+/** The length of the run of this character that begins here. */
 export function runOf(text: string, at: number, char: string): number {
   let end = at;
   while (text[end] === char) end += 1;
@@ -50,7 +50,7 @@ export function stripped(text: string): string {
   return text.slice(start, end);
 }
 
-/** Where the next run of exactly so many backticks begins. Each run is looked at once for all questions together. */
+/** Finds the next run of exactly so many backticks. All searches together look at each run once. */
 export class Backticks {
   private readonly starts = new Map<number, number[]>();
   private readonly passed = new Map<number, number>();
@@ -65,7 +65,7 @@ export class Backticks {
     }
   }
 
-  /** -1 when there is none. Positions asked for must rise. */
+  /** The position, or -1 if there is none. Calls must come with rising positions. */
   next(length: number, from: number): number {
     const starts = this.starts.get(length);
     if (!starts) return -1;

@@ -1,10 +1,10 @@
 // Emphasis: which marks belong together, and the elements they make. The method is CommonMark's stack of delimiters: each mark is looked at a
-// bounded number of times, because where a search found nothing is remembered for every later one.
+// bounded number of times, because the places where a search found nothing are kept for later searches.
 
 import type { Inline } from './inline';
 import { isMark, isSpace } from './characters';
 
-/** Marks within more than so many others stay as they are. */
+/** Marks that are nested deeper than this stay as text. */
 const MAX_NESTING = 8;
 
 type Kind = 'strong' | 'em' | 'del';
@@ -36,7 +36,7 @@ export class Delimiter {
 
 export type Token = Inline | Delimiter;
 
-/** What a run of marks may do, from what stands on both sides of it. */
+/** Whether a run of marks can open or close emphasis, from the characters on both sides of it. */
 export function delimiterAt(text: string, at: number, end: number): Delimiter {
   const mark = text[at] as string;
   const [previous, next] = [text[at - 1], text[end]];
@@ -50,7 +50,7 @@ export function delimiterAt(text: string, at: number, end: number): Delimiter {
   return new Delimiter(mark, end - at, canOpen, canClose);
 }
 
-/** Which class of opener a closer looks for: searches of one class that failed need not be made again. */
+/** The class of opener that a closer looks for. A failed search of one class is not repeated. */
 const classOf = (closer: Delimiter): string => `${closer.mark}${closer.canOpen ? 'o' : ''}${closer.count % 3}`;
 
 function fits(opener: Delimiter, closer: Delimiter): boolean {
@@ -86,7 +86,7 @@ function pair(delimiters: Delimiter[]): void {
   }
 }
 
-/** Joins the innermost marks of both, and gives the delimiter to look at next. */
+/** Joins the innermost marks of both and returns the delimiter to look at next. */
 function join(opener: Delimiter, closer: Delimiter): Delimiter | null {
   const two = opener.left >= 2 && closer.left >= 2;
   const kind: Kind = closer.mark === '~' ? 'del' : two ? 'strong' : 'em';
@@ -95,7 +95,7 @@ function join(opener: Delimiter, closer: Delimiter): Delimiter | null {
   closer.closes.push(one);
   opener.left -= one.marks.length;
   closer.left -= one.marks.length;
-  // What stands between them can no longer reach out.
+  // Marks between the two can no longer pair with marks outside.
   opener.after = closer;
   closer.before = opener;
   if (opener.left === 0) drop(opener);
@@ -110,7 +110,7 @@ function drop(one: Delimiter): void {
   if (one.after) one.after.before = one.before;
 }
 
-/** The tokens as elements. */
+/** Turns the tokens into elements. */
 export function emphasised(tokens: readonly Token[]): Inline[] {
   pair(tokens.filter((token) => token instanceof Delimiter));
   const out: Inline[] = [];

@@ -1,4 +1,4 @@
-// Characters written by their names. The few that people and models use; any other name stays as it is.
+// HTML entities: the few that people and models use. Any other name stays as text.
 
 const NAMED: Record<string, string> = {
   amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', ndash: '–', mdash: '—', hellip: '…', bull: '•', middot: '·', times: '×', copy: '©', reg: '®', trade: '™', deg: '°', euro: '€',
@@ -18,6 +18,6 @@ function numbered(digits: string): string | null {
   const hex = digits[0] === 'x' || digits[0] === 'X';
   const code = hex ? Number(`0x${digits.slice(1)}`) : Number(digits);
   if (!Number.isInteger(code) || code < 0 || code > 0x10ffff || digits.trim() !== digits) return null;
-  // Control characters and halves of pairs are nothing to show.
+  // Control characters and halves of surrogate pairs are not shown.
   return (code < 32 && code !== 10) || (code >= 127 && code < 160) || (code >= 0xd800 && code < 0xe000) ? '\ufffd' : String.fromCodePoint(code);
 }

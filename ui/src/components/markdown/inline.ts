@@ -1,4 +1,4 @@
-// Markdown inside a line, as data. Nothing here is ever turned into HTML text: the page builds elements from it.
+// Parses the markdown inside a line into data. It is never turned into HTML text; the page builds elements from it.
 
 import { Delimiter, delimiterAt, emphasised, type Token } from './emphasis';
 import { entityAt } from './entities';
@@ -15,19 +15,19 @@ export type Inline =
   | { kind: 'em'; inside: Inline[] }
   | { kind: 'del'; inside: Inline[] }
   | { kind: 'link'; href: string; inside: Inline[] }
-  /** Never loaded: an image's address can carry away what the model has read. */
+  /** Never loaded, because the address of an image can carry away what the model has read. */
   | { kind: 'image'; href: string | null; alt: string }
   /** A footnote by its number. */
   | { kind: 'note'; number: number };
 
 const BREAKS = ['<br>', '<br/>', '<br />'];
 
-/** What links and notes refer to, and how much may still be made of a text. */
+/** The definitions that links and notes refer to, and how many elements may still be made. */
 export interface References {
-  /** Where a definition leads; its `href` is null when that may not be followed. */
+  /** Looks a definition up; its `href` is null when the address may not be followed. */
   link(label: string): { href: string | null } | null;
   note(label: string): number | null;
-  /** Counts elements; false when there are enough. */
+  /** Counts an element; false when the limit is reached. */
   room(): boolean;
 }
 
@@ -37,15 +37,15 @@ export function inlines(text: string, references: References = NONE): Inline[] {
   return new Scanner(text, references).all();
 }
 
-/** An open bracket, which becomes a link when its partner is found. */
+/** An open bracket, which becomes a link when its closing bracket is found. */
 interface Bracket {
-  /** Where its words begin in the text, and among the tokens. */
+  /** Where its text begins in the text, and among the tokens. */
   start: number;
   token: number;
   image: boolean;
-  /** Another bracket stands inside: such a label names no definition. */
+  /** It contains another bracket, so its label cannot name a definition. */
   nested: boolean;
-  /** A link stands inside: links do not hold links. */
+  /** It contains a link, and links do not nest. */
   spent: boolean;
 }
 
@@ -53,7 +53,7 @@ class Scanner {
   private readonly tokens: Token[] = [];
   private readonly brackets: Bracket[] = [];
   private readonly ticks: Backticks;
-  /** From here on the text is taken as it stands. */
+  /** Where the plain text that is not yet a token begins. */
   private plain = 0;
   private at = 0;
 
@@ -99,7 +99,7 @@ class Scanner {
     }
   }
 
-  /** Keeps what was plain until here. */
+  /** Makes a token of the plain text up to here. */
   private flush(end: number): void {
     if (end > this.plain) this.tokens.push({ kind: 'text', text: this.text.slice(this.plain, end) });
   }
@@ -112,7 +112,7 @@ class Scanner {
     return true;
   }
 
-  /** Leaves the characters until there as they are. */
+  /** Takes the characters up to there as plain text. */
   private skip(end: number): boolean {
     this.at = end;
     return true;
@@ -154,7 +154,7 @@ class Scanner {
     const outer = this.brackets.at(-1);
     if (outer) outer.nested = true;
     this.brackets.push({ start: end, token: this.tokens.length, image, nested: false, spent: false });
-    // Stays as it is unless its partner makes a link of it.
+    // It stays text unless its closing bracket makes it a link.
     this.tokens.push({ kind: 'text', text: image ? '![' : '[' });
     this.at = this.plain = end;
     return true;
@@ -171,13 +171,13 @@ class Scanner {
     const { href, end } = target;
     if (bracket.image) return this.replace(bracket, { kind: 'image', href, alt: label }, end);
     this.flush(this.at);
-    // An address among the words of a link is only words.
+    // An address inside the text of a link is only text.
     const inside = emphasised(this.tokens.slice(bracket.token + 1).flatMap((token): Token[] => (!(token instanceof Delimiter) && token.kind === 'link' ? token.inside : [token])));
     this.spend();
     return this.replace(bracket, href === null ? { kind: 'em', inside } : { kind: 'link', href, inside }, end);
   }
 
-  /** The brackets around a link can make none any more. Below one that was told so, all were. */
+  /** Marks the open brackets around a link: they can no longer become links. Below a marked one, all are marked already. */
   private spend(): void {
     for (let at = this.brackets.length - 1; at >= 0; at -= 1) {
       const bracket = this.brackets[at] as Bracket;
@@ -198,7 +198,7 @@ class Scanner {
     return name === null ? null : this.references.note(name);
   }
 
-  /** Where a bracket's link leads: in parentheses behind it, or by the name of a definition. */
+  /** The address of a bracket's link: in parentheses after it, or by the name of a definition. */
   private target(bracket: Bracket, label: string): { href: string | null; end: number } | null {
     const after = this.at + 1;
     const direct = this.text[after] === '(' ? destinationAt(this.text, after) : null;
@@ -222,9 +222,9 @@ class Scanner {
     const line = BREAKS.find((one) => this.text.startsWith(one, this.at));
     if (line !== undefined) return this.put({ kind: 'break' }, this.at + line.length);
     const end = angledEnd(this.text, this.at);
-    const words = this.text.slice(this.at + 1, end);
-    const href = end < 0 ? null : safeHref(words);
-    return href !== null && this.put({ kind: 'link', href, inside: [{ kind: 'text', text: words }] }, end + 1);
+    const address = this.text.slice(this.at + 1, end);
+    const href = end < 0 ? null : safeHref(address);
+    return href !== null && this.put({ kind: 'link', href, inside: [{ kind: 'text', text: address }] }, end + 1);
   }
 
   private entity(): boolean {
@@ -236,13 +236,13 @@ class Scanner {
     if (isWord(this.text[this.at - 1])) return false;
     const { end, past } = bareAddressEnd(this.text, this.at);
     if (past === this.at) return false;
-    const words = this.text.slice(this.at, end);
-    const href = end > this.at ? safeHref(words) : null;
-    return href === null ? this.skip(end > this.at ? end : past) : this.put({ kind: 'link', href, inside: [{ kind: 'text', text: words }] }, end);
+    const address = this.text.slice(this.at, end);
+    const href = end > this.at ? safeHref(address) : null;
+    return href === null ? this.skip(end > this.at ? end : past) : this.put({ kind: 'link', href, inside: [{ kind: 'text', text: address }] }, end);
   }
 }
 
-/** The closing bracket of an address in angle brackets, or -1. Neither spaces nor another opening bracket stand in one. */
+/** The closing bracket of an address in angle brackets, or -1. Such an address contains neither spaces nor another opening bracket. */
 function angledEnd(text: string, at: number): number {
   let end = at + 1;
   while (end < text.length && text[end] !== '>') {

@@ -1,13 +1,13 @@
-// What a line of markdown begins: a heading, a fence, a list item and so on. Each question reads its line once.
+// Recognises what a line of markdown begins: a heading, a fence, a list item and so on. Each function reads its line once.
 
 import { indentOf, isBlank, isDigit, isSpace, runOf, stripped } from './characters';
 
-/** Deeper than this a mark is part of the text. */
+/** A mark that is indented further than this is text. */
 const MOST_INDENT = 3;
 const MOST_LANGUAGE = 40;
 const MOST_COLUMNS = 200;
 
-export interface Fence {
+interface Fence {
   mark: string;
   length: number;
   language: string;
@@ -40,7 +40,7 @@ export function headingOf(line: string): { level: number; text: string } | null 
   const text = stripped(line.slice(after));
   let end = text.length;
   while (end > 0 && text[end - 1] === '#') end -= 1;
-  // Closing marks stand apart from the words.
+  // A space separates closing marks from the text.
   return { level, text: end === 0 || isSpace(text[end - 1]) ? stripped(text.slice(0, end)) : text };
 }
 
@@ -70,7 +70,7 @@ export function isQuote(line: string): boolean {
   return indent <= MOST_INDENT && line[indent] === '>';
 }
 
-/** The line without its mark of quotation. */
+/** The line without its quotation mark `>`. */
 export function unquoted(line: string): string {
   const after = indentOf(line) + 1;
   return line.slice(line[after] === ' ' ? after + 1 : after);
@@ -78,7 +78,7 @@ export function unquoted(line: string): string {
 
 export interface Bullet {
   indent: number;
-  /** The number it counts, or null for a plain mark. */
+  /** Its number, or null for a bullet. */
   number: number | null;
   /** How far the lines that belong to it are indented. */
   inside: number;
@@ -108,7 +108,7 @@ export function bulletInterrupts(line: string): boolean {
 
 export const beginsList = (bullet: Bullet | null): bullet is Bullet => bullet !== null && bullet.indent <= MOST_INDENT;
 
-/** The cells of a row of a table; a bar after a backslash is part of its cell. */
+/** The cells of a table row; a bar after a backslash is part of its cell. */
 export function cellsOf(line: string): string[] {
   const row = stripped(line);
   const cells: string[] = [];
@@ -131,7 +131,7 @@ export function cellsOf(line: string): string[] {
 
 export type Align = 'left' | 'right' | 'center' | null;
 
-/** The columns of the line between a table's head and its rows, or null when it is none. */
+/** The columns of the line between a table's head and its rows, or null if it is not such a line. */
 export function columnsOf(line: string | undefined): Align[] | null {
   if (line === undefined || !line.includes('-')) return null;
   const columns: Align[] = [];

@@ -1,9 +1,9 @@
-// Addresses: which may be followed, where one ends inside a text, and the definitions that links refer to.
+// Addresses: which ones may be followed, where an address ends inside a text, and the definitions that links refer to.
 
 import { entityAt } from './entities';
 import { isMark, isSpace, stripped } from './characters';
 
-/** Longer ones are text: nobody reads them, and each would be looked at again and again. */
+/** Longer labels and addresses are text: nobody reads them, and each would be looked at many times. */
 const MOST_ADDRESS = 2_000;
 const MOST_LABEL = 200;
 const MOST_TITLE = 300;
@@ -26,12 +26,12 @@ export function safeHref(raw: string): string | null {
   }
 }
 
-export interface Destination {
+interface Destination {
   address: string;
   end: number;
 }
 
-/** What stands between the parentheses of a link, `at` being the opening one. */
+/** Parses the parentheses of a link; `at` is the opening one. */
 export function destinationAt(text: string, at: number): Destination | null {
   const most = Math.min(text.length, at + MOST_ADDRESS);
   const found = addressAt(text, afterSpaces(text, at + 1, most), most);
@@ -74,7 +74,7 @@ function addressAt(text: string, at: number, most: number): Destination | null {
 
 const QUOTES: Record<string, string> = { '"': '"', "'": "'", '(': ')' };
 
-/** Where a title ends; its words are not shown. */
+/** Where a title ends; titles are not shown. */
 function titleEnd(text: string, at: number, most: number): number {
   const close = QUOTES[text[at] ?? ''];
   if (close === undefined) return -1;
@@ -85,7 +85,7 @@ function titleEnd(text: string, at: number, most: number): number {
   return -1;
 }
 
-/** Escapes and entities as the characters they stand for. */
+/** Replaces escapes and entities by their characters. */
 function literal(text: string): string {
   if (!text.includes('\\') && !text.includes('&')) return text;
   let out = '';
@@ -102,7 +102,7 @@ function literal(text: string): string {
   return out;
 }
 
-/** The name of a link's definition as it is looked up, or null when it can be none. */
+/** The normalised name of a definition, or null if the label cannot be one. */
 export function labelOf(text: string): string | null {
   if (text.length > MOST_LABEL) return null;
   let out = '';
@@ -110,7 +110,7 @@ export function labelOf(text: string): string | null {
   return out === '' ? null : out.toLowerCase();
 }
 
-export interface Definition {
+interface Definition {
   label: string;
   note: boolean;
   /** The address, or the first line of a note. */
@@ -145,7 +145,7 @@ export function definitionOf(line: string): Definition | null {
 const ENDS = new Set(['<', '>', '"', '`', '[', ']', '|', '\\']);
 const TRAILING = new Set([...".,;:!?*_~'"]);
 
-/** Where an address that stands in the text by itself ends; `at` when there is none. What is too long to be one is passed as a whole. */
+/** Where an address in plain text ends, or `at` if there is none. Text that is too long for an address is skipped as a whole. */
 export function bareAddressEnd(text: string, at: number): { end: number; past: number } {
   const scheme = SCHEMES.slice(0, 2).find((one) => text.startsWith(one, at));
   if (scheme === undefined) return { end: at, past: at };
@@ -156,7 +156,7 @@ export function bareAddressEnd(text: string, at: number): { end: number; past: n
     past += 1;
   }
   let end = past;
-  // A parenthesis that closes none of the address belongs to the sentence.
+  // An unbalanced closing parenthesis belongs to the sentence, not to the address.
   while (end > at && (TRAILING.has(text[end - 1] as string) || (text[end - 1] === ')' && open < 0))) {
     if (text[end - 1] === ')') open += 1;
     end -= 1;

@@ -1,17 +1,17 @@
-// What is being made of one text: how much of it there is, what its links and notes refer to, and the words that wait until all definitions are known.
+// The state of parsing one text: how many elements it has, the definitions of links and notes, and the inline text that waits until all definitions are known.
 
 import type { Block, Note } from './blocks';
 import type { Inline, References } from './inline';
 import { safeHref } from './links';
 
-/** A page with more elements than this is slow to lay out, whatever they are. */
+/** A page with more elements than this is slow to lay out. */
 const MOST_BLOCKS = 20_000;
 const MOST_INLINES = 40_000;
 const MOST_DEFINITIONS = 1_000;
-/** Addresses of definitions are repeated wherever one is used: all uses together may be this long. */
+/** The address of a definition is repeated at every use. All uses together may have this many characters. */
 const MOST_REPEATED = 200_000;
 
-export class Made implements References {
+export class ParseContext implements References {
   private blocksLeft = MOST_BLOCKS;
   private inlinesLeft = MOST_INLINES;
   private repeated = MOST_REPEATED;
@@ -24,7 +24,7 @@ export class Made implements References {
     return this.blocksLeft <= 0;
   }
 
-  /** Counts a block, an item or a row; false when there are enough. */
+  /** Counts a block, an item or a row; false when the limit is reached. */
   capacityForBlock(): boolean {
     this.blocksLeft -= 1;
     return !this.full;
@@ -35,8 +35,8 @@ export class Made implements References {
     return this.inlinesLeft > 0;
   }
 
-  /** Words that are read when every definition is known. */
-  words(text: string): Inline[] {
+  /** Inline text that is parsed when every definition is known. */
+  inline(text: string): Inline[] {
     const into: Inline[] = [];
     this.blocksLeft -= 1;
     this.waiting.push({ into, text });
@@ -47,7 +47,7 @@ export class Made implements References {
     for (const { into, text } of this.waiting) for (const part of read(text, this)) into.push(part);
   }
 
-  /** False when there are too many, or another has this name: then it is a line like any other. */
+  /** Adds a definition. False when there are too many or the name is taken; the line is then ordinary text. */
   define(label: string, address: string): boolean {
     if (this.links.has(label) || this.links.size >= MOST_DEFINITIONS) return false;
     this.links.set(label, { href: safeHref(address) });
@@ -56,7 +56,7 @@ export class Made implements References {
 
   annotate(label: string, inside: () => Block[]): boolean {
     if (this.written.has(label) || this.written.size >= MOST_DEFINITIONS) return false;
-    // The name is taken before what stands in the note is read: a note within a note may not take it.
+    // The name is reserved before the note is parsed, so that a note within it cannot take the name.
     this.written.set(label, []);
     this.written.set(label, inside());
     return true;
@@ -76,7 +76,7 @@ export class Made implements References {
     return number;
   }
 
-  /** Every note, those that nothing refers to last. */
+  /** Every note; those that nothing refers to come last. */
   notes(): Note[] {
     for (const label of this.written.keys()) this.note(label);
     return [...this.numbers].map(([label, number]) => ({ number, inside: this.written.get(label) ?? [] }));

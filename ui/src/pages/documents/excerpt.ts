@@ -1,7 +1,7 @@
 // Search excerpts: markdown to plain text, split at the words that were searched for.
 
 const MARKS = new Set([...'#*`>|']);
-/** More words than this are not marked; the server found them all the same. */
+/** At most this many search words are marked. The server searches for all of them. */
 const MOST_SOUGHT = 20;
 
 const isLetter = (char: string | undefined): boolean => char !== undefined && /\p{L}/u.test(char);
@@ -18,7 +18,7 @@ export function withoutMarks(text: string): string {
   return out.trimEnd();
 }
 
-/** Pieces of a text, every second one a word that begins with one that was sought. */
+/** Splits a text into pieces; every second piece is a word that begins with a search word. */
 export function pieces(text: string, query: string): string[] {
   const sought = query
     .toLowerCase()
@@ -28,7 +28,7 @@ export function pieces(text: string, query: string): string[] {
   const low = text.toLowerCase();
   const out: string[] = [];
   let kept = 0;
-  // Where lower case has another length, places would be wrong: nothing is marked then.
+  // If lower case changes the length, positions would be wrong, so nothing is marked.
   for (let at = 0; low.length === text.length && at < text.length; at += 1) {
     if (isLetter(text[at - 1])) continue;
     const word = sought.find((one) => low.startsWith(one, at));

@@ -4,11 +4,11 @@ import type { Document as Doc } from '../../api/shapes';
 import { runs } from '../../app/runs.svelte';
 import { rehearses } from '../../components/format';
 
-export interface DocKind {
+interface DocKind {
   label: string;
   /** An append-only list of entries. */
   pad: boolean;
-  /** The platform's own, as opposed to what the work produced. */
+  /** Written by the platform, not produced by the work. */
   own: boolean;
 }
 
@@ -36,7 +36,7 @@ export function nodeOf(doc: Pick<Doc, 'props'>): string | null {
   return typeof id === 'string' ? id : null;
 }
 
-/** Whether the run that wrote it only rehearsed; the list of known runs knows. */
+/** Whether a rehearsal run wrote it, if that run is loaded. */
 export function rehearsed(doc: Pick<Doc, 'props'>): boolean {
   const run = runOf(doc);
   const row = run === null ? undefined : runs.byId.get(run);

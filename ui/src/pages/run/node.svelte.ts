@@ -30,7 +30,7 @@ export class NodeStory {
     private readonly session: Session,
     private readonly id: string,
   ) {
-    // How much there is to know: it grows with the node's own log, not whenever the run moves.
+    // The number of the node's own events: it changes with the node, not with every event of the run.
     const known = $derived((session.seen.version, session.run.eventsOf(id).length));
     $effect(() => {
       if (this.loaded && known <= this.events.length) return;
@@ -43,7 +43,7 @@ export class NodeStory {
     return this.events.findLast((event): event is EventOf<Type> => event.type === type);
   }
 
-  /** What came since the last reading; events never change. */
+  /** Reads the events since the last call; earlier ones never change. */
   private async read(): Promise<void> {
     try {
       for (let full = true; full;) {

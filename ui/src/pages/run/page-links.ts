@@ -2,7 +2,7 @@
 
 import type { TaskStep } from '../../api/shapes';
 
-export interface PageLink {
+interface PageLink {
   label: string;
   /** The address of that page in this user interface; null where there is none. */
   href: string | null;
@@ -25,5 +25,5 @@ export function pageLink(path: string, known: Map<string, string>): PageLink {
   return { label: title ? `${KINDS[kind!]} “${title}”` : `${KINDS[kind!]} ${id!.slice(0, 8)}…`, href: kind === 'tasks' ? null : page };
 }
 
-/** The refusal alone, without the page that the server sent with it. */
+/** The refusal without the page that the server sent with it. */
 export const refusal = (summary: string): string => summary.split('\n---', 1)[0]!.trim();

@@ -11,7 +11,7 @@ import { createRun, type Snapshot, type StoredEvent } from '../../model/run';
 import { watch } from '../../model/reactive-run.svelte';
 import { createTree } from '../../tree/tree';
 
-/** A log this long is opened from a snapshot; its past is fetched when somebody wants to see it. */
+/** A log this long is opened from a snapshot. Its past is read when somebody looks at it. */
 const WHOLE_LOG = 4_000;
 
 export class Session {
@@ -22,9 +22,9 @@ export class Session {
   problem = $state.raw<Problem | null>(null);
   opened = $state(false);
   loadingPast = $state(false);
-  /** How much each call in flight has said so far. */
+  /** Number of characters each call in flight has written so far. */
   readonly speaking = new SvelteMap<string, number>();
-  /** The run as shown: folded here, or as the list knew it until then. */
+  /** The run as shown: folded here, or from the list until that is done. */
   readonly row = $derived.by(() => (this.opened ? (this.seen.row as Run | null) : null) ?? runs.byId.get(this.id) ?? null);
   private unfollow: (() => void) | null = null;
   private closed = false;

@@ -5,7 +5,7 @@ import type { Document as Doc, Task, Workspace } from '../../api/shapes';
 import { kindOf } from '../documents/kinds';
 import type { Session } from './session.svelte';
 
-/** A working run changes many times a second; people do not need to see each. */
+/** A working run changes many times a second; it is read at most this often. */
 const PAUSE_MS = 1_500;
 
 export interface Leaf {
@@ -74,7 +74,7 @@ function grow(all: Workspace | null, until: string | null): Leaf[] {
   return [...leaves.values()].filter((leaf) => !placed.has(leaf.id));
 }
 
-/** Edges may form cycles; the tree must not. */
+/** Builds the tree. Edges may form cycles; the tree must not. */
 function holds(leaf: Leaf, other: Leaf): boolean {
   return leaf.children.some((child) => child === other || holds(child, other));
 }
