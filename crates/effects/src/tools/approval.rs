@@ -2,7 +2,7 @@
 //! to whom. Values are escaped, so that none of them can add lines to the question.
 
 use super::toolbox::{Approval, Offer, Toolbox};
-use engine::effect::{ToolQuestion, Class, RunContext, ToolCall};
+use engine::effect::{Class, RunContext, ToolCall, ToolQuestion};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt::Write;

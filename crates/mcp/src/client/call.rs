@@ -5,7 +5,7 @@ use super::config::ServerConfig;
 use super::connection::Connection;
 use super::elicitation::{self, PendingInput};
 use super::result;
-use engine::effect::{ToolQuestion, EffectId, Outcome, AnsweredQuestion, ToolCall, ToolOutcome};
+use engine::effect::{AnsweredQuestion, EffectId, Outcome, ToolCall, ToolOutcome, ToolQuestion};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, JsonObject, RequestMetaObject};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};

@@ -174,7 +174,6 @@ impl AppState {
             sights: Revocations::new(RunSightCheck(store.clone()), &revoked),
             revoked,
             counters: Counters::default(),
-            notifications: store.clone(),
             webhook_sender: None,
             private: PrivateAddresses::Refused,
             store,

@@ -45,10 +45,10 @@ pub(super) fn routes() -> Vec<Route> {
             .query("after", count())
             .query("limit", limit())
             .returns(200, page(records::event())),
-        order("/api/runs/{id}/nodes/{node}/cancel", "End a node and all below it", NodeOrder::Cancel),
-        order("/api/runs/{id}/nodes/{node}/retry", "Do a step again with a new node", NodeOrder::Retry),
-        order("/api/runs/{id}/nodes/{node}/pause", "Start no call of this subtree", NodeOrder::Pause),
-        order("/api/runs/{id}/nodes/{node}/resume", "Let a paused subtree go on", NodeOrder::Resume),
+        order("/api/runs/{id}/nodes/{node}/cancel", "End a node and all below it", NodeCommand::Cancel),
+        order("/api/runs/{id}/nodes/{node}/retry", "Do a step again with a new node", NodeCommand::Retry),
+        order("/api/runs/{id}/nodes/{node}/pause", "Start no call of this subtree", NodeCommand::Pause),
+        order("/api/runs/{id}/nodes/{node}/resume", "Let a paused subtree go on", NodeCommand::Resume),
         Route::get("/api/runs/{id}/plans", Read, "Every version of every plan", plans)
             .query("node_id", id())
             .query("cursor", id())
@@ -62,7 +62,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-fn order(path: &'static str, summary: &'static str, order: NodeOrder) -> Route {
+fn order(path: &'static str, summary: &'static str, order: NodeCommand) -> Route {
     let handler = move |Context(app, caller): Context, path: NodePath| async move {
         run_command(&app, &caller, path.run, Command::Node { node: path.node, order }).await
     };

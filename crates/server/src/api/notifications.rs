@@ -10,8 +10,8 @@ use super::{ApiResult, Page};
 use axum::Json;
 use engine::ids::RunId;
 use engine::time::Timestamp;
-use store::notifications::{INVITATION_KIND, KINDS, Mark, Notice};
 use serde::{Deserialize, Serialize};
+use store::notifications::{INVITATION_KIND, KINDS, Mark, Notice};
 
 const MAX_MARKED: usize = 500;
 

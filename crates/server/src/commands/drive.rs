@@ -2,13 +2,8 @@
 
 use super::follow::{self, FollowOutput, LastLine};
 use super::{Session, closing, nodes};
-<<<<<<< HEAD
 use crate::api::{Answers, Continuation, Drives, HolderView, Message, QuestionAnswer, Resolution};
-use crate::args::{AnswerArgs, ControlArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, RetryArgs, SayArgs};
-=======
-use crate::api::{Continuation, Drives, HolderView, Message, QuestionAnswer, Resolution, Response};
 use crate::args::{AnswerArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, RetryArgs, SayArgs, Target};
->>>>>>> hub/p2-cli
 use crate::attach::Attached;
 use crate::failure::Failure;
 use engine::batch::RunRow;
@@ -26,12 +21,8 @@ pub(crate) async fn watch(session: &Session, run: String) -> Result<u8, Failure>
 pub(crate) async fn answer(session: &Session, args: AnswerArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
     let answers = vec![QuestionAnswer { question_id: args.question, text: args.text }];
-<<<<<<< HEAD
-    tell_and_stay(session, id, "respond", &Answers { answers, budgets: BudgetPatch::default() }, args.follow).await
-=======
-    let body = json!(Response { answers, budgets: BudgetPatch::default() });
+    let body = json!(Answers { answers, budgets: BudgetPatch::default() });
     command_and_follow(session, id, "respond", body, args.follow).await
->>>>>>> hub/p2-cli
 }
 
 pub(crate) async fn resume(session: &Session, args: DriveArgs) -> Result<u8, Failure> {

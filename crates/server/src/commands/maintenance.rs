@@ -186,13 +186,8 @@ async fn database(session: &Session) -> Check {
 /// Starts or calls each MCP server and lists its tools.
 async fn toolboxes(session: &Session) -> Vec<Check> {
     let catalogue = Catalogue::new(&session.config);
-<<<<<<< HEAD
-    let asked = catalogue.outside().0.iter().map(|toolbox| async move {
-        let state = ToolboxStatus::of(toolbox.server(), &offers(toolbox.as_ref()).await);
-=======
     let checks = catalogue.outside().0.iter().map(|toolbox| async move {
-        let state = State::of(toolbox.server(), &offers(toolbox.as_ref()).await);
->>>>>>> hub/p2-cli
+        let state = ToolboxStatus::of(toolbox.server(), &offers(toolbox.as_ref()).await);
         Check { name: format!("tools.{}", state.server), ok: state.ready, says: state.detail }
     });
     let checks = futures::future::join_all(checks).await;

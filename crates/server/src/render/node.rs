@@ -129,15 +129,9 @@ fn indented(text: &str) -> Vec<String> {
 fn timeline(view: &NodeView) -> Vec<String> {
     let node = &view.node;
     let mut event_lines = EventLines::default();
-<<<<<<< HEAD
     event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal.index(), node.title.clone())));
-    let told = view.timeline.iter().filter_map(|event| {
-        let text = event_lines.tell(event)?;
-=======
-    event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal as usize, node.title.clone())));
     let lines = view.timeline.iter().filter_map(|event| {
         let text = event_lines.line(event)?;
->>>>>>> hub/p2-cli
         Some(format!(
             "  {:>5}  {}  {text}",
             event["seq"].to_string(),

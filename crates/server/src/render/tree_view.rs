@@ -18,13 +18,8 @@ const MAX_DEPTH: usize = 24;
 const MIN_TEXT: usize = 30;
 
 #[derive(Debug, Default)]
-<<<<<<< HEAD
-pub struct TreeView {
-    nodes: BTreeMap<NodeNumber, NodeRow>,
-=======
 pub(crate) struct TreeView {
     nodes: BTreeMap<NodeNumber, NodeRow>,
->>>>>>> hub/p2-cli
     /// The newest plan of each node.
     plans: HashMap<NodeId, PlanRow>,
     /// Only ever raised, so that lines do not jump.
@@ -57,13 +52,8 @@ impl TreeView {
     }
 
     /// Id, number and title of each node.
-<<<<<<< HEAD
-    pub fn names(&self) -> impl Iterator<Item = (String, usize, String)> + '_ {
-        self.nodes.values().map(|node| (node.id.to_string(), node.ordinal.index(), node.title.clone()))
-=======
     pub(crate) fn names(&self) -> impl Iterator<Item = (String, usize, String)> + '_ {
-        self.nodes.values().map(|node| (node.id.to_string(), node.ordinal as usize, node.title.clone()))
->>>>>>> hub/p2-cli
+        self.nodes.values().map(|node| (node.id.to_string(), node.ordinal.index(), node.title.clone()))
     }
 
     /// The time of the newest change seen; the next request asks for later ones.
@@ -205,14 +195,10 @@ struct Page {
 
 impl Page {
     fn add(&mut self, branch: &Branch<'_>, lead: &str, below: &str) {
-<<<<<<< HEAD
         let folded = branch.below > 0
-            && branch.over
+            && branch.ended
             && self.folding >= Folding::Finished
             && branch.node.ordinal != NodeNumber::ROOT;
-=======
-        let folded = branch.below > 0 && branch.ended && self.folding >= Folding::Finished && branch.node.ordinal > 0;
->>>>>>> hub/p2-cli
         self.lines.push(self.node_line(branch, lead, folded || (branch.children.is_empty() && branch.below > 0)));
         if folded {
             return;
