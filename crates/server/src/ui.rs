@@ -42,10 +42,12 @@ fn find(path: &str) -> Option<&'static [u8]> {
 /// Whether a path belongs to the page, which routes by the path itself. Missing files, and programs that do not accept HTML,
 /// get a 404.
 fn is_page_path(path: &str, headers: &HeaderMap) -> bool {
-    let wants = |kind: &str| {
-        headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(kind)))
-    };
-    path.is_empty() || (!path.starts_with("api/") && !path.contains('.') && wants("text/html"))
+    path.is_empty() || (!path.starts_with("api/") && !path.contains('.') && accepts(headers, "text/html"))
+}
+
+/// Whether the `Accept` header names this kind of media.
+pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(kind)))
 }
 
 /// The page, whatever the path.

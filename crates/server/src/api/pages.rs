@@ -8,6 +8,7 @@ use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::open;
 use super::{ApiResult, AppState, process, runs, version};
+use crate::ui::accepts;
 use ::pages::{ActionResult, Cause, Page, PagePath, PageSubject, Pages, Reader};
 use axum::Json;
 use axum::extract::Request;
@@ -68,14 +69,10 @@ const OF_WEB_PAGE: [&str; 3] = ["projects", "documents", "runs"];
 /// Serves the web page to browsers where it and the markdown pages share a path.
 pub(super) async fn for_browsers(request: Request, next: Next) -> Response {
     let place = request.uri().path().split('/').nth(1).is_some_and(|first| OF_WEB_PAGE.contains(&first));
-    match place && request.method() == Method::GET && wants(request.headers(), "text/html") {
+    match place && request.method() == Method::GET && accepts(request.headers(), "text/html") {
         true => process::not_found(Method::GET, request.uri().clone(), request.headers().clone()).await,
         false => next.run(request).await,
     }
-}
-
-fn wants(headers: &HeaderMap, kind: &str) -> bool {
-    headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(kind)))
 }
 
 /// The reader of pages, with the scope of the token, which may be narrower than its actor's.
@@ -144,7 +141,7 @@ pub(super) async fn execute_action(
 
 fn response(page: Page, headers: &HeaderMap) -> Response {
     let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if !wants(headers, "json") {
+    if !accepts(headers, "json") {
         return (status, [(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page.markdown()).into_response();
     }
     match page.is_ok() {

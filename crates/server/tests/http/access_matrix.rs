@@ -65,38 +65,23 @@ impl Needs {
     fn of(method: &Method, template: &str) -> Needs {
         let reads = *method == Method::GET;
         let names_action = template.ends_with("/actions/{name}");
+        let either = |is: bool, yes: Needs, no: Needs| if is { yes } else { no };
         let starts = |prefix: &str| template.starts_with(prefix);
         match template {
             _ if OF_EVERYBODY.iter().any(|page| starts(page)) => Needs::Nothing,
             "/api/runs/{id}" if *method == Method::DELETE => Needs::OwnRun,
             // Asking this process to drive a run changes nothing in it, so seeing it is enough.
             "/api/runs/{id}/drive" => Needs::See,
-            _ if starts("/api/runs/{id}") => {
-                if reads {
-                    Needs::See
-                } else {
-                    Needs::Steer
-                }
-            }
-            _ if starts("/runs/{id}") => {
-                if names_action {
-                    Needs::Steer
-                } else {
-                    Needs::See
-                }
-            }
+            _ if starts("/api/runs/{id}") => either(reads, Needs::See, Needs::Steer),
+            _ if starts("/runs/{id}") => either(names_action, Needs::Steer, Needs::See),
             "/api/projects/{id}" if *method == Method::DELETE => Needs::OwnProject,
             _ if starts("/api/projects/{id}/members") && !reads => Needs::OwnProject,
             "/api/documents" | "/api/tasks" if !reads => Needs::Write,
             _ if ["/api/projects/{", "/api/documents/{", "/api/tasks/{"].iter().any(|prefix| starts(prefix)) => {
-                if reads { Needs::Read } else { Needs::Write }
+                either(reads, Needs::Read, Needs::Write)
             }
             _ if ["/projects/{", "/documents/{", "/tasks/{"].iter().any(|prefix| starts(prefix)) => {
-                if names_action {
-                    Needs::Write
-                } else {
-                    Needs::Read
-                }
+                either(names_action, Needs::Write, Needs::Read)
             }
             _ if ["/api/agents/{", "/api/tokens/{", "/api/webhooks/{"].iter().any(|prefix| starts(prefix)) => {
                 Needs::Own
