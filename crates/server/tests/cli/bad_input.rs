@@ -144,16 +144,13 @@ fn e2_postgres_down_at_start_says_so() {
 
 #[test]
 fn h3_sec_s54_the_binary_never_prints_control_characters_a_model_wrote() {
-    use crate::runs::{planner_answer, report};
-    let home = Home::with(
-        Script::default()
-            .answer("homework_planner", |_| {
-                let mut answer = planner_answer("\u{1b}[31mred\u{1b}]0;title\u{7}");
-                answer["plan"]["steps"] = serde_json::json!([{ "id": "s", "title": "\u{1b}[2Jclear", "status": "doing", "owner": "planner" }]);
-                simulation::scripted::Reply::json(answer)
-            })
-            .on("homework_report", vec![report()]),
-    );
+    use crate::planner::{planned_as, planner_answer};
+    let home = Home::with(planned_as(|_| {
+        let mut answer = planner_answer("\u{1b}[31mred\u{1b}]0;title\u{7}");
+        answer["plan"]["steps"] =
+            serde_json::json!([{ "id": "s", "title": "\u{1b}[2Jclear", "status": "doing", "owner": "planner" }]);
+        answer
+    }));
     let said = home.pleach(&["run", "Escape", "--kind", "homework", "--wait"]);
     assert_eq!(said.code, 5);
     assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'));

@@ -14,12 +14,12 @@ mod server_database;
 mod owner;
 
 mod anchor;
+mod bit_flips;
 mod cluster;
 mod copy;
 mod damage;
-mod flips;
 mod holder;
 mod proxy;
 mod rebuild;
-mod silence;
+mod silent_connections;
 mod tls;

@@ -2,8 +2,8 @@
 //! says, and events have the fields that recorded logs have.
 
 mod commands;
+mod crates;
 mod events;
-mod pictures;
 
 use std::path::{Path, PathBuf};
 

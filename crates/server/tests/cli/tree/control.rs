@@ -1,6 +1,6 @@
 //! Ordering one branch about while the others go on.
 
-use super::play::*;
+use super::scripts::*;
 use crate::home::{Home, of_type, said, user_text};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Models that misbehave: each run ends within its guards, soon, and says why.
 
-use super::play::*;
+use super::scripts::*;
 use crate::home::{Home, of_type, user_text};
 use serde_json::{Value, json};
 use simulation::scripted::Request;

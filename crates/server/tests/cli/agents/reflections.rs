@@ -1,6 +1,6 @@
 //! Five ends, and each is looked back upon exactly once.
 
-use super::play::{Shop, TASK, clerk, done, navigate, remember};
+use super::shop::{Shop, TASK, clerk, done, navigate, remember};
 use crate::home::{of_type, said};
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Script};

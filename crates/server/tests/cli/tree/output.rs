@@ -1,6 +1,6 @@
 //! What people see of a tree, and what they are told when they name something that is not there.
 
-use super::play::*;
+use super::scripts::*;
 use crate::home::Home;
 
 #[test]

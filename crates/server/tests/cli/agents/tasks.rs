@@ -1,6 +1,6 @@
 //! What an errand does and what is left of it.
 
-use super::play::{Shop, TASK, clerk, done, execute, navigate, remember};
+use super::shop::{Shop, TASK, clerk, done, execute, navigate, remember};
 use crate::home::{Home, of_type, user_text};
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Script};
@@ -87,7 +87,7 @@ fn what_was_not_granted_is_refused_and_says_what_is_valid() {
     let script = Script::default()
         .answer("agent_step", |request| {
             // Shown on the first pages only: later ones are all it is given.
-            let project = super::play::seen(request, "/projects/").unwrap_or_default();
+            let project = super::shop::seen(request, "/projects/").unwrap_or_default();
             Reply::json(match request.lines("steps").len() {
                 1 => execute(&project, "update_project", json!({"title": "Mine now"})),
                 2 => execute(&project, "launch_rockets", json!({})),

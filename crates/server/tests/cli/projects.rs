@@ -1,7 +1,7 @@
-//! Projects, people, and what a run may touch.
+//! Projects, members and tools that a run is restricted to.
 
 use crate::home::{Home, said, user_text};
-use crate::runs::{exit, planner_answer, report};
+use crate::planner::{calling, exit, iteration, planned_as, planned_by};
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Request, Script};
 
@@ -9,22 +9,18 @@ fn id(value: &Value) -> String {
     value["id"].as_str().expect("an id").to_owned()
 }
 
-/// Reads a project by id in every iteration, slowly, and then leaves.
+/// Reads a project by id in every iteration, slowly, then exits.
 fn reading(project: String, rounds: u64) -> Script {
-    Script::default()
-        .answer("homework_planner", move |request| {
-            let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
-            if iteration > rounds {
-                return Reply::json(exit(request));
-            }
-            let mut answer = planner_answer(&format!("iteration {iteration}"));
-            answer["tool_calls"] = json!([
-                { "tool": "get_project", "arguments": { "project_id": project }, "purpose": "read" },
-                { "tool": "create_document", "arguments": { "title": format!("Note {iteration}"), "content": "x" }, "purpose": "write" }]);
-            Reply::json(answer).delay_ms(300)
-        })
-        .on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))])
-        .on("homework_report", vec![report()])
+    planned_by(move |request| {
+        let iteration = iteration(request);
+        if iteration > rounds {
+            return Reply::json(exit(request));
+        }
+        let note = json!({ "title": format!("Note {iteration}"), "content": "x" });
+        let calls = [("get_project", json!({ "project_id": project })), ("create_document", note)];
+        Reply::json(calling(&format!("iteration {iteration}"), calls)).delay_ms(300)
+    })
+    .on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))])
 }
 
 #[test]
@@ -78,7 +74,7 @@ fn h8_sec_s13_a_grant_revoked_in_the_middle_refuses_the_next_call() {
 }
 
 #[test]
-fn p8_a_foreign_project_is_refused_at_the_door() {
+fn p8_a_project_of_others_is_refused_before_the_run_is_created() {
     let home = Home::with(Script::default());
     home.pleach(&["actor", "create", "bob"]).exits(0);
     let project = id(&home.pleach(&["project", "create", "Private", "--json"]).exits(0).run());
@@ -107,16 +103,12 @@ fn p8_another_persons_runs_are_not_listed() {
 fn h3_sec_s48_a_run_given_two_tools_has_no_others() {
     let greedy = |request: &Request| {
         if request.section("iteration") != Some(json!(1)) {
-            return Reply::json(exit(request));
+            return exit(request);
         }
-        let mut answer = planner_answer("greedy");
-        answer["tool_calls"] = json!([{ "tool": "create_task", "arguments": { "title": "No" }, "purpose": "x" }, { "tool": "create_document", "arguments": { "title": "Yes", "content": "x" }, "purpose": "x" }]);
-        Reply::json(answer)
+        let document = json!({ "title": "Yes", "content": "x" });
+        calling("greedy", [("create_task", json!({ "title": "No" })), ("create_document", document)])
     };
-    let script = Script::default()
-        .answer("homework_planner", greedy)
-        .on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))])
-        .on("homework_report", vec![report()]);
+    let script = planned_as(greedy).on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))]);
     let home = Home::with(script);
     let run = home.run("Few tools", &["--tool", "create_document", "--tool", "get_document"]).exits(0).run();
     assert_eq!(run["report"]["what_changed"]["created_tasks"], json!([]));
