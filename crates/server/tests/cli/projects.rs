@@ -2,12 +2,8 @@
 
 use crate::home::{Home, said, user_text};
 use crate::planner::{calling, exit, iteration, planned_as, planned_by};
-use serde_json::{Value, json};
+use serde_json::json;
 use simulation::scripted::{Reply, Request, Script};
-
-fn id(value: &Value) -> String {
-    value["id"].as_str().expect("an id").to_owned()
-}
 
 /// Reads a project by id in every iteration, slowly, then exits.
 fn reading(project: String, rounds: u64) -> Script {
@@ -26,8 +22,8 @@ fn reading(project: String, rounds: u64) -> Script {
 #[test]
 fn p8_the_projects_reach_the_prompts_and_bind_the_tools() {
     let home = Home::with(Script::default());
-    let mine = id(&home.pleach(&["project", "create", "Mine", "--json"]).exits(0).run());
-    let other = id(&home.pleach(&["project", "create", "Other", "--json"]).exits(0).run());
+    let mine = home.pleach(&["project", "create", "Mine", "--json"]).exits(0).id();
+    let other = home.pleach(&["project", "create", "Other", "--json"]).exits(0).id();
     home.model().play(reading(other.clone(), 1));
     let run = home.run("Stay inside", &["--project", &mine]).exits(0).run();
     assert_eq!((&run["scope"], &run["project_ids"]), (&json!("project"), &json!([mine])));
@@ -43,8 +39,8 @@ fn p8_the_projects_reach_the_prompts_and_bind_the_tools() {
 #[test]
 fn p8_two_projects_make_a_multi_project_run() {
     let home = Home::with(Script::default());
-    let one = id(&home.pleach(&["project", "create", "One", "--json"]).exits(0).run());
-    let two = id(&home.pleach(&["project", "create", "Two", "--json"]).exits(0).run());
+    let one = home.pleach(&["project", "create", "One", "--json"]).exits(0).id();
+    let two = home.pleach(&["project", "create", "Two", "--json"]).exits(0).id();
     home.model().play(reading(two.clone(), 1));
     let run = home.run("Across", &["--project", &one, "--project", &two]).exits(0).run();
     assert_eq!(run["scope"], "multi_project");
@@ -57,7 +53,7 @@ fn p8_two_projects_make_a_multi_project_run() {
 #[test]
 fn h8_sec_s13_a_grant_revoked_in_the_middle_refuses_the_next_call() {
     let home = Home::with(Script::default());
-    let project = id(&home.pleach(&["project", "create", "Shared", "--json"]).exits(0).run());
+    let project = home.pleach(&["project", "create", "Shared", "--json"]).exits(0).id();
     home.pleach(&["actor", "create", "ann", "--json"]).exits(0);
     home.join(&project, "local", "ann", "viewer");
     home.model().play(reading(project.clone(), 6));
@@ -77,7 +73,7 @@ fn h8_sec_s13_a_grant_revoked_in_the_middle_refuses_the_next_call() {
 fn p8_a_project_of_others_is_refused_before_the_run_is_created() {
     let home = Home::with(Script::default());
     home.pleach(&["actor", "create", "bob"]).exits(0);
-    let project = id(&home.pleach(&["project", "create", "Private", "--json"]).exits(0).run());
+    let project = home.pleach(&["project", "create", "Private", "--json"]).exits(0).id();
     let foreign = home.run("Peek", &["--project", &project, "--actor", "bob"]).exits(2);
     let unknown = home.run("Peek", &["--project", "019a0000-0000-7000-8000-000000000000", "--actor", "bob"]).exits(2);
     assert!(foreign.err.contains(&project));
@@ -93,8 +89,7 @@ fn p8_a_project_of_others_is_refused_before_the_run_is_created() {
 fn p8_another_persons_runs_are_not_listed() {
     let home = Home::with(simulation::scripted::scripts::complete_in(1));
     home.pleach(&["actor", "create", "bob"]).exits(0);
-    let run = home.run("Mine alone", &[]);
-    let mine = id(&run.run());
+    let mine = home.run("Mine alone", &[]).id();
     assert_eq!(home.pleach(&["ls", "--json", "--actor", "bob"]).exits(0).out.trim(), "");
     home.pleach(&["show", &mine, "--actor", "bob"]).exits(2);
 }

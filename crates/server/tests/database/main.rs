@@ -1,5 +1,4 @@
-//! What stores the runs, when it is far away, silent, damaged, or moved: the binary against real SQLite files and real
-//! PostgreSQL servers.
+//! Databases that are remote, silent, damaged or copied: the binary against real SQLite files and PostgreSQL servers.
 
 #[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
 #[path = "../cli/home.rs"]

@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of an errand.
+//! `kill -9` in the middle of a task run.
 
 use super::shop::{Shop, clerk};
 use crate::crash::{killed, kills, paid_once};

@@ -1,4 +1,4 @@
-//! Work that a run gives to a subagent: what it sees, what it may do, what it learns and what becomes of that.
+//! Work that a run delegates to a subagent: what it sees, what it may do, and the lessons it adds.
 
 use super::shop::{Shop, TASK, clerk};
 use crate::crash::{killed, kills, paid_once};

@@ -1,4 +1,4 @@
-//! Ordering one branch about while the others go on.
+//! Commands for one branch while the others continue.
 
 use super::scripts::*;
 use crate::home::{Home, of_type, said, user_text};

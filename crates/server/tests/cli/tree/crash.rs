@@ -1,4 +1,4 @@
-//! `kill -9` while a tree grows: it ends as it would have, and nothing that was stored is asked for again.
+//! `kill -9` while a tree grows: it ends as without the kill, and no stored answer is requested again.
 
 use super::scripts::*;
 use crate::crash::{killed, kills, paid_once};

@@ -1,4 +1,4 @@
-//! The log of a tree as others rely on it: every event's payload, the pads, the envelopes.
+//! The log of a tree run as clients rely on it: payloads, scratchpads, envelopes.
 
 use super::scripts::*;
 use crate::home::{Home, of_type};
