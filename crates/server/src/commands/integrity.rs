@@ -17,12 +17,12 @@ pub(crate) async fn checks(session: &Session, quick: bool) -> Vec<Check> {
     let opened = match &session.config.database.value {
         Database::Sqlite(path) => {
             let log = log_damage(path);
-            checks.extend(log.map(|says| Check { name: "damage".into(), ok: false, says }));
+            checks.extend(log.map(|detail| Check { name: "damage".into(), ok: false, detail }));
             store::open_read_only(path).await.map_err(|error| error.to_string())
         }
         Database::Postgres(_) => attach::open(&session.config).await.map(Some).map_err(|failure| failure.message),
     };
-    let check = |ok, says: String| Check { name: "logs".into(), ok, says };
+    let check = |ok, detail: String| Check { name: "logs".into(), ok, detail };
     let depth = if quick { Depth::Quick } else { Depth::Full };
     let examined = match opened {
         Ok(None) => {
@@ -36,7 +36,7 @@ pub(crate) async fn checks(session: &Session, quick: bool) -> Vec<Check> {
         Err(why) => checks.push(check(false, format!("{why}. {RESTORE}"))),
         Ok(found) => {
             let listed = found.damage.iter().take(LISTED);
-            checks.extend(listed.map(|damage| Check { name: "damage".into(), ok: false, says: damage.to_string() }));
+            checks.extend(listed.map(|damage| Check { name: "damage".into(), ok: false, detail: damage.to_string() }));
             checks.push(check(found.damage.is_empty(), summary(&found, quick)));
         }
     }
@@ -79,11 +79,11 @@ pub(crate) fn missing_wal(session: &Session) -> Option<Check> {
     let log = log_of(database);
     let needed = DataDir::of(&session.config).last_holder().is_some_and(|holder| holder.log_needed);
     (needed && database.exists() && !log.exists()).then(|| {
-        let says = format!(
+        let detail = format!(
             "the write-ahead log {} is gone, and the last process that held the database did not close it: the last commits may be lost. {RESTORE}",
             log.display()
         );
-        Check { name: "damage".into(), ok: false, says }
+        Check { name: "damage".into(), ok: false, detail }
     })
 }
 

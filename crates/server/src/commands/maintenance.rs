@@ -34,7 +34,7 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> u8 {
 pub(crate) fn show_config(session: &Session) -> u8 {
     for ConfigLine { key, value, origin } in session.config.lines() {
         let origin = origin.to_string();
-        // `line` makes it harmless: the file may be somebody else's.
+        // `line` makes it harmless: an untrusted file may have written it.
         let shown = line(value.as_deref().unwrap_or("(not set)"));
         session.print_value(
             &json!({"key": key, "value": value, "origin": origin}),
@@ -110,7 +110,7 @@ pub(crate) async fn prune(session: &Session, older_than: Duration) -> Result<u8,
 pub(crate) struct Check {
     pub name: String,
     pub ok: bool,
-    pub says: String,
+    pub detail: String,
 }
 
 pub(crate) async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
@@ -129,13 +129,14 @@ pub(crate) async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure
     checks.extend(session.config.ignored.iter().map(|ignored| Check {
         name: "trust".into(),
         ok: false,
-        says: line(&ignored.line()),
+        detail: line(&ignored.line()),
     }));
     checks.extend(toolboxes(session).await);
     for check in &checks {
-        let Check { name, ok, says } = check;
+        let Check { name, ok, detail } = check;
         let mark = if *ok { "✓" } else { "✗" };
-        session.print_value(&json!({"check": name, "ok": ok, "detail": says}), &format!("{mark} {name:<10} {says}"));
+        session
+            .print_value(&json!({"check": name, "ok": ok, "detail": detail}), &format!("{mark} {name:<10} {detail}"));
     }
     Ok(u8::from(checks.iter().any(|check| !check.ok)))
 }
@@ -143,7 +144,7 @@ pub(crate) async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure
 fn directory(session: &Session) -> Check {
     let path = &session.config.data_dir.value;
     let shown = path.display();
-    let (ok, says) = match std::fs::metadata(path) {
+    let (ok, detail) = match std::fs::metadata(path) {
         Ok(found) if !found.is_dir() => (false, format!("{shown} is not a directory")),
         Ok(_) => match access(path, Access::WRITE_OK | Access::EXEC_OK) {
             Ok(()) => (true, shown.to_string()),
@@ -151,21 +152,21 @@ fn directory(session: &Session) -> Check {
         },
         Err(_) => (true, format!("{shown} does not exist yet; the first run creates it")),
     };
-    Check { name: "data".into(), ok, says }
+    Check { name: "data".into(), ok, detail }
 }
 
 /// The server that commands are sent to.
 async fn server(session: &Session, address: &Setting<String>) -> Check {
-    let (ok, says) = match attach::to_server(&session.config, address, Duration::ZERO).await {
+    let (ok, detail) = match attach::to_server(&session.config, address, Duration::ZERO).await {
         Ok(_) => (true, format!("{} answers and accepts the token", address.value)),
         Err(failure) => (false, failure.message),
     };
-    Check { name: "server".into(), ok, says }
+    Check { name: "server".into(), ok, detail }
 }
 
 /// The local database.
 async fn database(session: &Session) -> Check {
-    let check = |ok, says: String| Check { name: "database".into(), ok, says };
+    let check = |ok, detail: String| Check { name: "database".into(), ok, detail };
     match attach::to_read(&session.config, &session.actor).await {
         Err(failure) => check(false, failure.message),
         Ok(None) => {
@@ -188,7 +189,7 @@ async fn toolboxes(session: &Session) -> Vec<Check> {
     let catalogue = Catalogue::new(&session.config);
     let checks = catalogue.outside().0.iter().map(|toolbox| async move {
         let state = ToolboxStatus::of(toolbox.server(), &offers(toolbox.as_ref()).await);
-        Check { name: format!("tools.{}", state.server), ok: state.ready, says: state.detail }
+        Check { name: format!("tools.{}", state.server), ok: state.ready, detail: state.detail }
     });
     let checks = futures::future::join_all(checks).await;
     catalogue.close().await;
@@ -197,7 +198,7 @@ async fn toolboxes(session: &Session) -> Vec<Check> {
 
 /// Whether each model is known and its provider answers.
 async fn models(session: &Session) -> Check {
-    let check = |ok, says| Check { name: "model".into(), ok, says };
+    let check = |ok, detail| Check { name: "model".into(), ok, detail };
     let catalogue = Catalogue::new(&session.config);
     let (models, mut notes) = match catalogue.models(&Default::default()).await {
         Ok(known) => known,

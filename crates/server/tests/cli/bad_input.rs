@@ -12,7 +12,7 @@ fn says(err: &str, words: &[&str]) {
 }
 
 #[test]
-fn h2_an_objective_of_nothing_or_of_a_megabyte_is_refused() {
+fn h2_an_empty_or_too_long_objective_is_refused() {
     let home = Home::bare();
     says(&home.run("", &[]).exits(2).err, &["objective", "empty"]);
     says(&home.run("   \n ", &[]).exits(2).err, &["objective", "empty"]);
@@ -82,14 +82,14 @@ fn h2_a_data_directory_that_is_a_file_is_named() {
 }
 
 #[test]
-fn h2_an_address_where_something_else_answers_is_no_server() {
+fn h2_an_address_of_another_kind_of_server_is_refused() {
     let home = Home::with(scripts::complete_in(1));
     let elsewhere = home.model().url();
     says(&home.pleach(&["ls", "--server", &elsewhere]).exits(7).err, &[&elsewhere, "not as a pleach server does"]);
 }
 
 #[test]
-fn h2_a_run_that_nobody_works_says_how_to_go_on() {
+fn h2_a_run_that_no_process_drives_shows_how_to_continue() {
     let home = Home::with(scripts::complete_in(1));
     let queued = home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run();
     let run = queued["id"].as_str().expect("an id").to_owned();
@@ -112,7 +112,7 @@ fn h2_an_unknown_run_suggests_the_list() {
 }
 
 #[test]
-fn h2_reading_an_empty_machine_prints_nothing_and_makes_nothing() {
+fn h2_reading_without_a_database_prints_nothing_and_creates_nothing() {
     let home = Home::bare();
     for command in [&["ls"][..], &["ls", "--json"]] {
         assert_eq!(home.pleach(command).exits(0).out, "");
@@ -144,16 +144,13 @@ fn e2_postgres_down_at_start_says_so() {
 
 #[test]
 fn h3_sec_s54_the_binary_never_prints_control_characters_a_model_wrote() {
-    use crate::runs::{planner_answer, report};
-    let home = Home::with(
-        Script::default()
-            .answer("homework_planner", |_| {
-                let mut answer = planner_answer("\u{1b}[31mred\u{1b}]0;title\u{7}");
-                answer["plan"]["steps"] = serde_json::json!([{ "id": "s", "title": "\u{1b}[2Jclear", "status": "doing", "owner": "planner" }]);
-                simulation::scripted::Reply::json(answer)
-            })
-            .on("homework_report", vec![report()]),
-    );
+    use crate::planner::{planned_as, planner_answer};
+    let home = Home::with(planned_as(|_| {
+        let mut answer = planner_answer("\u{1b}[31mred\u{1b}]0;title\u{7}");
+        answer["plan"]["steps"] =
+            serde_json::json!([{ "id": "s", "title": "\u{1b}[2Jclear", "status": "doing", "owner": "planner" }]);
+        answer
+    }));
     let said = home.pleach(&["run", "Escape", "--kind", "homework", "--wait"]);
     assert_eq!(said.code, 5);
     assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'));

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// How often each database is killed in the test command; the long programme sets it higher.
+/// How many kills each database gets; `PLEACH_KILLS` sets more.
 pub fn kills() -> usize {
     std::env::var("PLEACH_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(20)
 }
@@ -70,7 +70,7 @@ fn check(home: &Home, id: &str, ended: Said) {
     paid_once(home, id, &events);
 }
 
-/// The model server's own log: after an answer was stored, its effect is never asked again.
+/// From the model server's own log: an effect is never requested again after its answer was stored.
 pub fn paid_once(home: &Home, id: &str, events: &[Value]) {
     let stored: BTreeSet<String> = of_type(events, "effect.finished")
         .iter()
@@ -107,7 +107,7 @@ fn objective_of(events: &[Value]) -> String {
 }
 
 #[test]
-fn b13_sigterm_lets_go_within_ten_seconds_and_the_next_process_goes_on() {
+fn b13_sigterm_ends_the_process_within_ten_seconds_and_the_next_one_continues() {
     let home = Home::with(scripts::complete_in(4).latency(Duration::from_millis(300)));
     let (child, id) = home.start_run("Stop softly", &[]);
     home.until("it works", || (!home.model().ledger().is_empty()).then_some(()));
@@ -122,7 +122,7 @@ fn b13_sigterm_lets_go_within_ten_seconds_and_the_next_process_goes_on() {
 }
 
 #[test]
-fn h3_time_that_nobody_worked_does_not_count_when_a_pause_ends_it() {
+fn h3_time_without_a_driver_does_not_count_when_a_pause_ends_it() {
     let home = Home::with(scripts::complete_in(4).latency(Duration::from_millis(300)));
     let (mut child, id) = home.start_run("Rest in between", &[]);
     home.until("it works", || (!home.model().ledger().is_empty()).then_some(()));
@@ -138,7 +138,7 @@ fn h3_time_that_nobody_worked_does_not_count_when_a_pause_ends_it() {
     home.pleach(&["resume", &id, "--wait"]).exits(0);
 }
 
-/// A seeded die: the same moments every time.
+/// Seeded random numbers: the same moments in every run of the test.
 struct Dice(u64);
 
 impl Dice {

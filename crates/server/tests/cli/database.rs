@@ -1,8 +1,8 @@
-//! A PostgreSQL database that lives as long as its test.
+//! A PostgreSQL database that is dropped at the end of its test.
 
 use std::process::Command;
 
-/// A database of its own on the server the test command started.
+/// A new database on the server of `PLEACH_TEST_POSTGRES`.
 pub struct Database {
     pub name: String,
     pub server: String,

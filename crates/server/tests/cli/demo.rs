@@ -1,9 +1,9 @@
-//! The demonstration: a whole tree, without key or network, in a directory that is gone afterwards.
+//! `pleach demo`: a whole tree run without key or network, in a temporary directory.
 
 use crate::home::Home;
 
 #[test]
-fn e1_the_demonstration_grows_a_tree_asks_and_completes() {
+fn e1_the_demo_grows_a_tree_asks_and_completes() {
     // Given a machine without a key
     let home = Home::bare();
     // When the demonstration is played, fast
@@ -14,7 +14,7 @@ fn e1_the_demonstration_grows_a_tree_asks_and_completes() {
 }
 
 #[test]
-fn e1_the_demonstration_survives_the_death_of_its_worker() {
+fn e1_the_demo_survives_a_killed_worker() {
     // Given a machine without a key
     let home = Home::bare();
     // When the demonstration kills its own worker in the middle

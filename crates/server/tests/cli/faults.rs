@@ -1,9 +1,9 @@
-//! What a run does when the world around it fails: its database, its provider, its own machine.
+//! Faults around a run: the database goes away, the provider asks to wait a day, an answer is huge, the money runs out.
 
 use crate::database::Database;
-use crate::gateway::after;
 use crate::home::{Home, of_type};
-use crate::runs::{exit, planner_answer, report};
+use crate::planner::{calling, exit, planned_as, planned_by, planner_answer};
+use crate::provider_faults::after;
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Script, scripts};
 use std::io;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A way to the database that can be cut: connections break, and new ones are closed at once.
+/// A TCP proxy to the database. Closing it breaks its connections, and new ones are closed at once.
 struct Gate {
     address: SocketAddr,
     open: Arc<AtomicBool>,
@@ -61,7 +61,7 @@ impl Gate {
     }
 }
 
-/// A gate before the server of a database URL, and the URL that leads through it.
+/// A gate in front of the server of a database URL, and the URL that leads through it.
 fn gated(url: &str) -> (Gate, String) {
     let rest = url.split_once('@').expect("a user in the URL").1;
     let server = rest.split('/').next().expect("an address");
@@ -70,7 +70,7 @@ fn gated(url: &str) -> (Gate, String) {
     (gate, way)
 }
 
-/// Ends the process it started, however the test goes.
+/// Kills its process when the test ends, also when it fails.
 struct Ending(Child);
 
 impl Drop for Ending {
@@ -132,7 +132,7 @@ fn r1_answers_that_come_while_the_database_is_away_longer_than_the_lease_are_pai
 }
 
 #[test]
-fn r10_a_retry_after_of_a_day_is_seen_and_shortened() {
+fn r10_a_retry_after_of_a_day_is_shown_and_resume_shortens_it() {
     // Given a provider that wants to be left alone for a day
     let home = Home::with(after(vec![Reply::status(429, "come back tomorrow").header("retry-after", "86400")]));
     let _up = Ending(home.start(&["up"]));
@@ -163,14 +163,11 @@ fn r6_an_answer_of_twenty_thousand_calls_is_followed_to_its_end() {
     let calls: Vec<Value> = (0..20_000)
         .map(|n| json!({ "tool": "search_documents", "arguments": { "query": format!("q{n}") }, "purpose": "" }))
         .collect();
-    let script = Script::default()
-        .answer("homework_planner", move |_| {
-            let mut answer = planner_answer("everything at once");
-            answer["tool_calls"] = json!(calls);
-            Reply::json(answer)
-        })
-        .on("homework_report", vec![report()]);
-    let home = Home::with(script);
+    let home = Home::with(planned_as(move |_| {
+        let mut answer = planner_answer("everything at once");
+        answer["tool_calls"] = json!(calls);
+        answer
+    }));
     // When the run is followed
     let said = home.run("Flood", &["--max-iterations", "1"]).exits(4);
     // Then every event is told once, and there are few of them
@@ -182,7 +179,7 @@ fn r6_an_answer_of_twenty_thousand_calls_is_followed_to_its_end() {
 }
 
 #[test]
-fn r9_a_tree_without_money_for_its_steps_stops_by_its_budget() {
+fn r9_a_tree_whose_steps_exceed_the_budget_stops_with_that_reason() {
     // Given steps that look around, at a price that leaves no room for another round
     let pad = || json!({ "append_markdown": "x", "tail_preview": "x" });
     let priced = |answer: Value| Reply::json(answer).tokens(13_000, 0, 500);
@@ -210,18 +207,12 @@ fn r9_a_tree_without_money_for_its_steps_stops_by_its_budget() {
 }
 
 #[test]
-fn r11_a_message_is_stored_when_it_is_acknowledged_and_told_when_nobody_was_shown_it() {
+fn r11_a_message_is_stored_when_acknowledged_and_reported_when_no_model_saw_it() {
     // Given a run whose last planner call takes its time
-    let script = Script::default()
-        .answer("homework_planner", |request| match request.section("artifacts").is_some() {
-            true => Reply { delay_ms: 1_500, ..Reply::json(exit(request)) },
-            false => {
-                let mut answer = planner_answer("made it");
-                answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": "It", "content": "x" }, "purpose": "x" }]);
-                Reply::json(answer)
-            }
-        })
-        .on("homework_report", vec![report()]);
+    let script = planned_by(|request| match request.section("artifacts").is_some() {
+        true => Reply { delay_ms: 1_500, ..Reply::json(exit(request)) },
+        false => Reply::json(calling("made it", [("create_document", json!({ "title": "It", "content": "x" }))])),
+    });
     let home = Home::with(script);
     let (child, id) = home.start_run("Too late", &[]);
     home.until("the last call is out", || (home.asked("homework_planner").len() == 2).then_some(()));

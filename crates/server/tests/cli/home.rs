@@ -1,4 +1,4 @@
-//! One person's machine: a data directory, a model server, and the binary.
+//! One machine of a test: a data directory, a scripted model server and the binary.
 
 use serde_json::Value;
 use simulation::scripted::{Script, Scripted};
@@ -15,7 +15,7 @@ pub struct Home {
     pub runtime: tokio::runtime::Runtime,
 }
 
-/// What a command printed, and how it ended.
+/// The output and exit code of a command.
 #[derive(Debug)]
 pub struct Said {
     pub code: i32,
@@ -38,6 +38,11 @@ impl Said {
         self.lines().pop().unwrap_or_else(|| panic!("nothing printed: {self:?}"))
     }
 
+    /// The id in the last line.
+    pub fn id(&self) -> String {
+        self.run()["id"].as_str().expect("an id").to_owned()
+    }
+
     #[track_caller]
     pub fn exits(self, code: i32) -> Said {
         assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.out, self.err);
@@ -46,7 +51,7 @@ impl Said {
 }
 
 impl Home {
-    /// No key, no server: rehearsal.
+    /// Without a model server: the rehearsal model.
     pub fn bare() -> Home {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
@@ -69,7 +74,7 @@ impl Home {
         self
     }
 
-    /// Trust the configuration files of this directory as they are now.
+    /// Trusts the configuration files of this directory.
     pub fn trust(&self) {
         self.pleach(&["trust", "--yes"]).exits(0);
     }
@@ -97,7 +102,7 @@ impl Home {
         said(self.command(arguments).output().expect("the binary runs"))
     }
 
-    /// Makes somebody a member of a project: invited by one of its owners, and accepted.
+    /// Makes a person a member of a project: an owner invites, the person accepts.
     #[track_caller]
     pub fn join(&self, project: &str, by: &str, handle: &str, role: &str) {
         self.pleach(&["project", "grant", project, handle, "--role", role, "--actor", by]).exits(0);
@@ -120,7 +125,7 @@ impl Home {
         self.command(arguments).spawn().expect("the binary starts")
     }
 
-    /// A run driven by a process that is left working; its id once there is one.
+    /// Starts a process that drives a run, and waits for the id of the run.
     pub fn start_run(&self, objective: &str, more: &[&str]) -> (Child, String) {
         self.start_kind("homework", objective, more)
     }
@@ -153,24 +158,24 @@ impl Home {
         self.pleach(&["log", run, "--json"]).exits(0).lines()
     }
 
-    /// The requests of one role, in order.
+    /// The model requests of one role, in order.
     pub fn asked(&self, role: &str) -> Vec<simulation::scripted::Entry> {
         self.model().ledger().into_iter().filter(|entry| entry.role == role).collect()
     }
 
     #[track_caller]
     pub fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let patience = Instant::now() + Duration::from_secs(60);
-        while Instant::now() < patience {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < deadline {
             if let Some(found) = look() {
                 return found;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("waited in vain: {what}");
+        panic!("did not happen within a minute: {what}");
     }
 
-    /// The database, as any program may read it.
+    /// The database, opened to read.
     pub fn store(&self) -> Arc<SqlStore> {
         let path = self.data().join("pleach.db");
         self.runtime.block_on(store::open_read_only(&path)).expect("readable").expect("a database")

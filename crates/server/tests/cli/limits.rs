@@ -1,20 +1,13 @@
-//! What ends a run that does not end itself.
+//! Budgets and limits that stop a run.
 
 use crate::home::{Home, of_type, user_text};
-use crate::runs::{exit, planner_answer, report};
+use crate::planner::{calling, creates_documents, exit, iteration, planned_as, planned_by, planner_answer};
 use serde_json::json;
 use simulation::scripted::{Reply, Request, Script};
 
-/// A planner that always makes something new and never leaves.
+/// Never exits; each call costs 4,500 tokens.
 fn tireless() -> Script {
-    Script::default()
-        .answer("homework_planner", |request| {
-            let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
-            let mut answer = planner_answer(&format!("iteration {iteration}"));
-            answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": format!("Part {iteration}"), "content": "x" }, "purpose": "x" }]);
-            Reply::json(answer).tokens(4_000, 0, 500)
-        })
-        .on("homework_report", vec![report()])
+    planned_by(|request| Reply::json(creates_documents(request)).tokens(4_000, 0, 500))
 }
 
 #[test]
@@ -72,13 +65,8 @@ fn h4_b2_the_cost_budget_stops_before_it_is_passed() {
 
 #[test]
 fn p5_a_planner_that_repeats_itself_is_hinted_replanned_and_stopped_in_the_third_iteration() {
-    let same = |_: &Request| {
-        let mut answer = planner_answer("searching");
-        answer["tool_calls"] =
-            json!([{ "tool": "search_documents", "arguments": { "query": "anything" }, "purpose": "x" }]);
-        Reply::json(answer)
-    };
-    let home = Home::with(Script::default().answer("homework_planner", same).on("homework_report", vec![report()]));
+    let same = |_: &Request| Reply::json(calling("searching", [("search_documents", json!({ "query": "anything" }))]));
+    let home = Home::with(planned_by(same));
     let run = home.run("Search for this", &[]).exits(5).run();
     assert_eq!(
         (&run["status"], &run["stop_reason"], &run["iteration"]),
@@ -94,7 +82,7 @@ fn p5_a_planner_that_repeats_itself_is_hinted_replanned_and_stopped_in_the_third
 #[test]
 fn b10_idle_iterations_stop_at_the_no_progress_limit() {
     let idle = |request: &Request| Reply::json(planner_answer(&format!("thinking {}", request.nth)));
-    let home = Home::with(Script::default().answer("homework_planner", idle).on("homework_report", vec![report()]));
+    let home = Home::with(planned_by(idle));
     let run = home.run("Think", &[]).exits(5).run();
     assert_eq!((&run["iteration"], &run["metrics"]["no_progress_streak"]), (&json!(3), &json!(3)));
 }
@@ -102,21 +90,18 @@ fn b10_idle_iterations_stop_at_the_no_progress_limit() {
 #[test]
 fn h4_an_exit_without_evidence_is_refused_and_says_why_in_the_next_request() {
     let boast = |request: &Request| {
-        let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
+        let iteration = iteration(request);
         if iteration == 2 {
             assert!(request.section("exit_refused").is_some_and(|reasons| reasons.to_string().contains("c1")));
-            let mut answer = planner_answer("making it");
-            answer["tool_calls"] =
-                json!([{ "tool": "create_document", "arguments": { "title": "It", "content": "x" }, "purpose": "x" }]);
-            return Reply::json(answer);
+            return calling("making it", [("create_document", json!({ "title": "It", "content": "x" }))]);
         }
         let mut answer = exit(request);
         if iteration == 1 {
             answer["completion_evidence"] = json!([{ "criterion": "c1", "claim": "trust me", "refs": ["doc:019a0000-0000-7000-8000-000000000000", "it is in my head"] }]);
         }
-        Reply::json(answer)
+        answer
     };
-    let home = Home::with(Script::default().answer("homework_planner", boast).on("homework_report", vec![report()]));
+    let home = Home::with(planned_as(boast));
     let run = home.run("Claim victory", &["--success", "It exists"]).exits(0).run();
     assert_eq!(run["iteration"], 3);
     let events = home.events(run["id"].as_str().expect("an id"));

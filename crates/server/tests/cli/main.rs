@@ -1,19 +1,20 @@
-//! The binary as a person or a script uses it, against a model server that is scripted and real HTTP.
-//! Every test has a home of its own; the names cite the promises of the requirements.
+//! The binary as people and scripts use it, against a scripted model server over real HTTP. Every test has its own home
+//! directory; test names begin with the numbers of the promises they show.
 
 mod agents;
 mod bad_input;
 mod crash;
 mod database;
 mod demo;
+mod dependencies;
 mod faults;
-mod gateway;
 mod home;
 mod limits;
-mod people;
+mod planner;
 mod postgres;
+mod projects;
+mod provider_faults;
 mod runs;
-mod scope;
-mod supply;
+mod steering;
 mod tree;
 mod workspace;

@@ -105,10 +105,7 @@ fn h2_a_command_given_elsewhere_reaches_the_worker_that_drives_the_run() {
     let home = home(&database, scripts::complete_in(40).latency(Duration::from_millis(100)));
     let own = home.folder.path().join("worker");
     let mut worker = home.command(&["worker", "--data-dir", &own.display().to_string()]).spawn().expect("a worker");
-    let id = home.pleach(&["run", "Elsewhere", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = home.pleach(&["run", "Elsewhere", "--kind", "homework", "--detach", "--json"]).exits(0).id();
     home.until("it works", || (home.model().ledger().len() > 1).then_some(()));
     let asked = Instant::now();
     assert_eq!(home.pleach(&["cancel", &id, "--json"]).exits(0).run()["status"], "canceled");

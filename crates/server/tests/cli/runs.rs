@@ -1,8 +1,9 @@
 //! A run from its first command to its report.
 
 use crate::home::{Home, of_type, user_text};
-use serde_json::{Value, json};
-use simulation::scripted::{Reply, Script, scripts};
+use crate::planner::{calling, creates_documents, exit, iteration, planned_as, planner_answer};
+use serde_json::json;
+use simulation::scripted::{Reply, Request, scripts};
 
 #[test]
 fn e3_h2_a_run_completes_on_any_openai_compatible_server() {
@@ -61,26 +62,15 @@ fn e3_the_same_run_completes_on_the_anthropic_wire() {
 
 #[test]
 fn p1_the_planner_is_shown_what_its_tools_returned() {
-    let planner = |request: &simulation::scripted::Request| {
-        let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
-        let mut answer = planner_answer(&format!("iteration {iteration}"));
-        match iteration {
-            1 => {
-                answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": "Marmalade", "content": "three oranges" }, "purpose": "x" }])
-            }
-            2 => {
-                answer["tool_calls"] =
-                    json!([{ "tool": "search_documents", "arguments": { "query": "marmalade" }, "purpose": "x" }])
-            }
+    let planner = |request: &Request| {
+        let call = match iteration(request) {
+            1 => ("create_document", json!({ "title": "Marmalade", "content": "three oranges" })),
+            2 => ("search_documents", json!({ "query": "marmalade" })),
             _ => return exit(request),
-        }
-        answer
+        };
+        calling("working", [call])
     };
-    let home = Home::with(
-        Script::default()
-            .answer("homework_planner", move |request| Reply::json(planner(request)))
-            .on("homework_report", vec![report()]),
-    );
+    let home = Home::with(planned_as(planner));
     let run = home.run("Remember what tools say", &[]).exits(0).run();
     let third = user_text(&home.asked("homework_planner")[2]);
     let results =
@@ -92,25 +82,18 @@ fn p1_the_planner_is_shown_what_its_tools_returned() {
 
 #[test]
 fn p2_the_plan_persists_and_only_touched_steps_move() {
-    let planner = |request: &simulation::scripted::Request| {
-        let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
+    let planner = |request: &Request| {
+        let iteration = iteration(request);
         let step = |id: &str, status: &str| json!({ "id": id, "title": format!("Step {id}"), "status": status, "owner": "planner" });
-        let mut answer = if iteration < 3 { planner_answer("working") } else { exit(request) };
+        let mut answer = if iteration < 3 { creates_documents(request) } else { exit(request) };
         answer["plan"]["steps"] = match iteration {
             1 => json!([step("a", "doing"), step("b", "pending")]),
             2 => json!([step("a", "done"), step("b", "pending")]),
             _ => json!([step("a", "done"), step("b", "done")]),
         };
-        if iteration < 3 {
-            answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": format!("Part {iteration}"), "content": "x" }, "purpose": "x" }]);
-        }
         answer
     };
-    let home = Home::with(
-        Script::default()
-            .answer("homework_planner", move |request| Reply::json(planner(request)))
-            .on("homework_report", vec![report()]),
-    );
+    let home = Home::with(planned_as(planner));
     let run = home.run("Plan it", &[]).exits(0).run();
     let touched: Vec<u64> = run["plan"]["steps"]
         .as_array()
@@ -125,9 +108,8 @@ fn p2_the_plan_persists_and_only_touched_steps_move() {
 
 #[test]
 fn h3_p3_executors_see_their_results_use_only_their_tools_and_report_back() {
-    let planner = |request: &simulation::scripted::Request| {
-        let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
-        if iteration > 1 {
+    let planner = |request: &Request| {
+        if iteration(request) > 1 {
             return exit(request);
         }
         let mut answer = planner_answer("delegating");
@@ -135,7 +117,7 @@ fn h3_p3_executors_see_their_results_use_only_their_tools_and_report_back() {
         answer["executor_tasks"] = json!([{ "branch_id": "b", "step_id": "s1", "title": "Do it", "objective": "Do it well", "tools": ["create_document"] }]);
         answer
     };
-    let executor = |request: &simulation::scripted::Request| {
+    let executor = |request: &Request| {
         if request.lines("tool_results").is_empty() {
             return json!({ "thought": "try both", "done": false, "tool_calls": [
                 { "tool": "create_task", "arguments": { "title": "Not mine" }, "purpose": "x" },
@@ -143,10 +125,7 @@ fn h3_p3_executors_see_their_results_use_only_their_tools_and_report_back() {
         }
         json!({ "thought": "ok", "done": true, "tool_calls": [], "summary": "wrote Mine", "result_snippet": "found the answer", "completed_step_ids": ["s1"] })
     };
-    let script = Script::default()
-        .answer("homework_planner", move |request| Reply::json(planner(request)))
-        .answer("homework_executor", move |request| Reply::json(executor(request)))
-        .on("homework_report", vec![report()]);
+    let script = planned_as(planner).answer("homework_executor", move |request| Reply::json(executor(request)));
     let home = Home::with(script);
     let run = home.run("Delegate", &[]).exits(0).run();
     let rounds = home.asked("homework_executor");
@@ -164,17 +143,13 @@ fn h3_p3_executors_see_their_results_use_only_their_tools_and_report_back() {
 
 #[test]
 fn h3_a_failed_planner_call_is_repaired_once() {
-    let planner = |request: &simulation::scripted::Request| {
-        let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
-        if iteration > 1 {
+    let planner = |request: &Request| {
+        if iteration(request) > 1 {
             return exit(request);
         }
-        let mut answer = planner_answer("fumbling");
-        answer["tool_calls"] =
-            json!([{ "tool": "create_document", "arguments": { "name": "Wrong argument" }, "purpose": "x" }]);
-        answer
+        calling("fumbling", [("create_document", json!({ "name": "Wrong argument" }))])
     };
-    let repair = |request: &simulation::scripted::Request| {
+    let repair = |request: &Request| {
         let failed = request.lines("failed_calls");
         assert!(
             failed[0]["error"].as_str().is_some_and(|error| error.contains("title")),
@@ -182,10 +157,7 @@ fn h3_a_failed_planner_call_is_repaired_once() {
         );
         json!({ "corrected_calls": [{ "for_call_id": failed[0]["call_id"], "tool": "create_document", "arguments": { "title": "Right", "content": "z" } }] })
     };
-    let script = Script::default()
-        .answer("homework_planner", move |request| Reply::json(planner(request)))
-        .answer("homework_repair", move |request| Reply::json(repair(request)))
-        .on("homework_report", vec![report()]);
+    let script = planned_as(planner).answer("homework_repair", move |request| Reply::json(repair(request)));
     let home = Home::with(script);
     let run = home.run("Repair", &[]).exits(0).run();
     let events = home.events(run["id"].as_str().expect("an id"));
@@ -195,23 +167,16 @@ fn h3_a_failed_planner_call_is_repaired_once() {
 
 #[test]
 fn p6_the_run_completes_on_evidence_the_model_did_not_write() {
-    let planner = |request: &simulation::scripted::Request| {
-        let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
-        let mut answer = planner_answer("quiet");
-        if iteration == 1 {
-            answer["tool_calls"] =
-                json!([{ "tool": "create_task", "arguments": { "title": "A task" }, "purpose": "x" }]);
-        } else {
-            answer["exit_signal"] = json!(true);
-            answer["remaining_work"] = json!([]);
+    let planner = |request: &Request| {
+        if iteration(request) == 1 {
+            return calling("quiet", [("create_task", json!({ "title": "A task" }))]);
         }
+        let mut answer = planner_answer("quiet");
+        answer["exit_signal"] = json!(true);
+        answer["remaining_work"] = json!([]);
         answer
     };
-    let home = Home::with(
-        Script::default()
-            .answer("homework_planner", move |request| Reply::json(planner(request)))
-            .on("homework_report", vec![report()]),
-    );
+    let home = Home::with(planned_as(planner));
     let run = home.run("Make one task", &[]).exits(0).run();
     assert_eq!(run["report"]["what_changed"]["created_tasks"].as_array().map(Vec::len), Some(1));
 }
@@ -249,68 +214,9 @@ fn h2_json_output_is_one_compact_value_per_line_and_the_last_is_the_run() {
     let (run, events) = lines.split_last().expect("lines");
     assert_eq!(run["status"], "completed");
     assert!(events.iter().all(|event| event["type"].is_string() && event["seq"].is_u64()), "events before it");
-    for key in [
-        "id",
-        "kind",
-        "objective",
-        "scope",
-        "project_ids",
-        "status",
-        "activity",
-        "stop_reason",
-        "stop_detail",
-        "iteration",
-        "budgets",
-        "metrics",
-        "plan",
-        "success_criteria",
-        "questions",
-        "workspace_document_id",
-        "report",
-        "model",
-        "created_at",
-        "started_at",
-        "updated_at",
-        "ended_at",
-        "last_seq",
-    ] {
+    let keys = "id kind objective scope project_ids status activity stop_reason stop_detail iteration budgets \
+        metrics plan success_criteria questions workspace_document_id report model created_at started_at updated_at ended_at last_seq";
+    for key in keys.split_whitespace() {
         assert!(run.get(key).is_some(), "the run object has {key}");
     }
-}
-
-/// A planner's answer that asks for nothing.
-pub fn planner_answer(summary: &str) -> Value {
-    json!({
-        "progress_summary": summary, "plan": { "steps": [] }, "tool_calls": [], "executor_tasks": [], "remaining_work": ["more"],
-        "completion_evidence": [], "exit_signal": false, "needs_user_input": false, "blocking_questions": [],
-        "next_action_hint": "execute", "confidence": "medium", "branch_rollup": null,
-    })
-}
-
-/// A planner's answer that leaves, with everything made so far as evidence.
-pub fn exit(request: &simulation::scripted::Request) -> Value {
-    let mut answer = planner_answer("finished");
-    let made = request.section("artifacts").unwrap_or_default();
-    let refs: Vec<Value> = made.as_array().into_iter().flatten().map(|made| made["ref"].clone()).collect();
-    let criteria = request.section("success_criteria").unwrap_or_default();
-    let claims = criteria
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|criterion| json!({ "criterion": criterion["id"], "claim": "met", "refs": refs }));
-    answer["completion_evidence"] = claims.collect();
-    answer["remaining_work"] = json!([]);
-    answer["exit_signal"] = json!(true);
-    if let Some(plan) = request.section("plan") {
-        let done = plan["steps"].as_array().cloned().unwrap_or_default().into_iter().map(|mut step| {
-            step["status"] = json!("done");
-            step
-        });
-        answer["plan"]["steps"] = done.collect();
-    }
-    answer
-}
-
-pub fn report() -> Reply {
-    Reply::json(json!({ "title": "Done", "summary": "It is done.", "findings": ["one"], "not_done": [] }))
 }

@@ -1,35 +1,30 @@
-//! The documents a run leaves behind.
+//! The documents of a run, and the commands that search, check and prune them.
 
 use crate::home::{Home, of_type, user_text};
-use crate::runs::{exit, planner_answer, report};
+use crate::planner::{exit, iteration, planned_as, planner_answer};
 use engine::ids::RunId;
 use engine::workspace::{Document, Edge, Scope};
 use runtime::ports::{DocumentFilter, EdgeFilter, HitKind, Library, SearchFilter, Slice};
 use serde_json::json;
-use simulation::scripted::{Reply, Request, Script};
+use simulation::scripted::{Reply, Script};
 
-fn iteration(request: &Request) -> u64 {
-    request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1)
-}
-
-/// The same branch in every iteration but the last.
+/// Delegates to the same branch in every iteration but the last, then exits.
 fn branching(last: u64) -> Script {
-    Script::default()
-        .answer("homework_planner", move |request| {
-            if iteration(request) >= last {
-                return Reply::json(exit(request));
-            }
-            let mut answer = planner_answer(&format!("iteration {}", iteration(request)));
-            answer["branch_rollup"] = json!("the branch goes well");
-            answer["executor_tasks"] = json!([{ "branch_id": "main-branch", "step_id": null, "title": format!("Part {}", iteration(request)), "objective": format!("Write part {}", iteration(request)), "tools": ["create_document"] }]);
-            Reply::json(answer)
-        })
-        .answer("homework_executor", |request| {
-            let title = request.section("task").map(|task| task["title"].clone()).unwrap_or_default();
-            Reply::json(json!({ "thought": "write", "done": true, "summary": format!("wrote {title}"), "result_snippet": "written", "completed_step_ids": [],
-                "tool_calls": [{ "tool": "create_document", "arguments": { "title": title, "content": "text of the branch" }, "purpose": "x" }] }))
-        })
-        .on("homework_report", vec![report()])
+    planned_as(move |request| {
+        let iteration = iteration(request);
+        if iteration >= last {
+            return exit(request);
+        }
+        let mut answer = planner_answer(&format!("iteration {iteration}"));
+        answer["branch_rollup"] = json!("the branch goes well");
+        answer["executor_tasks"] = json!([{ "branch_id": "main-branch", "step_id": null, "title": format!("Part {iteration}"), "objective": format!("Write part {iteration}"), "tools": ["create_document"] }]);
+        answer
+    })
+    .answer("homework_executor", |request| {
+        let title = request.section("task").map(|task| task["title"].clone()).unwrap_or_default();
+        Reply::json(json!({ "thought": "write", "done": true, "summary": format!("wrote {title}"), "result_snippet": "written", "completed_step_ids": [],
+            "tool_calls": [{ "tool": "create_document", "arguments": { "title": title, "content": "text of the branch" }, "purpose": "x" }] }))
+    })
 }
 
 struct Tree {
@@ -102,7 +97,7 @@ fn s1_s3_s4_the_workspace_is_a_tree_of_tagged_documents_and_a_branch_continues()
 #[test]
 fn s5_the_planner_reads_branch_tails_and_its_rollup_is_in_the_journal() {
     let home = Home::with(branching(3));
-    let id = home.run("Roll up", &[]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let id = home.run("Roll up", &[]).exits(0).id();
     let second = user_text(&home.asked("homework_planner")[1]);
     assert!(second.contains("## branches\n") && second.contains("main-branch"));
     assert!(second.contains("## scratchpad\n") && second.contains("Iteration 1"));
@@ -123,7 +118,7 @@ fn s5_the_planner_reads_branch_tails_and_its_rollup_is_in_the_journal() {
 #[test]
 fn s6_old_entries_are_summarised_and_lists_page() {
     let home = Home::with(branching(12));
-    let id = home.run("Go on for long", &[]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let id = home.run("Go on for long", &[]).exits(0).id();
     let tree = Tree::of(&home, &id);
     let (summaries, pad) = (tree.role("iteration_summary"), tree.role("scratchpad_root")[0]);
     assert_eq!(summaries.len(), 1);
@@ -142,7 +137,7 @@ fn s6_old_entries_are_summarised_and_lists_page() {
 #[test]
 fn p4_one_complete_entry_per_iteration() {
     let home = Home::with(branching(3));
-    let id = home.run("Journal", &[]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let id = home.run("Journal", &[]).exits(0).id();
     let events = home.events(&id);
     let entries = of_type(&events, "homework.scratchpad_appended");
     assert_eq!(entries.len(), 3);
@@ -193,7 +188,7 @@ fn t1_rebuilding_gives_identical_rows() {
 }
 
 #[test]
-fn e1_doctor_says_that_nobody_answers_for_the_model() {
+fn e1_doctor_names_a_provider_that_does_not_answer() {
     let home = Home::bare().set("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").set("PLEACH_MODEL", "openai/scripted");
     let said = home.pleach(&["doctor"]).exits(1).out;
     let line = said.lines().find(|line| line.contains("model")).expect("a line");

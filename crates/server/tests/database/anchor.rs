@@ -1,4 +1,4 @@
-//! Where the logs ended, written down outside: what was rewritten with all its hashes is still found.
+//! Anchors outside the database find a log that was rewritten together with its hashes.
 
 use crate::home::Home;
 use engine::event::{StoredEvent, genesis};
@@ -6,7 +6,7 @@ use engine::ids::RunId;
 use rusqlite::Connection;
 use simulation::scripted::scripts;
 
-/// As somebody who can write the file and knows how hashes are made.
+/// Rewrites a log with valid hashes, as an attacker with write access could.
 fn rewrite(home: &Home, run: &str) {
     let id: RunId = run.parse().expect("an id");
     let connection = Connection::open(home.data().join("pleach.db")).expect("the file");
@@ -28,7 +28,7 @@ fn rewrite(home: &Home, run: &str) {
 }
 
 #[test]
-fn x14_a_log_rewritten_with_its_hashes_is_found_by_what_was_written_down_before() {
+fn x14_a_log_rewritten_with_its_hashes_is_found_by_an_earlier_anchor() {
     let home = Home::with(scripts::complete_in(2));
     let kept = home.run("Kept", &[]).exits(0).run();
     let run = home.run("Audit", &[]).exits(0).run();

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of the test's own, for what must not be done to the one that all tests share.
+//! A PostgreSQL server for one test, for what must not be done to the shared one.
 
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -14,8 +14,8 @@ pub struct Cluster {
     pub port: u16,
 }
 
-/// Who runs the server: it refuses to be root.
-fn stand_in() -> Option<u32> {
+/// The user that runs the server, which refuses to run as root.
+fn server_user() -> Option<u32> {
     let root = std::fs::metadata("/proc/self").expect("it is Linux").uid() == 0;
     root.then_some(65534)
 }
@@ -31,10 +31,10 @@ fn program(name: &str) -> PathBuf {
     found.pop().unwrap_or_else(|| PathBuf::from(name))
 }
 
-fn stepped_down(name: &str) -> Command {
+fn command_as_server_user(name: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "INT"]);
-    if let Some(id) = stand_in() {
+    if let Some(id) = server_user() {
         command.args(["--reuid", &id.to_string(), "--regid", &id.to_string(), "--clear-groups"]);
     }
     command.arg(program(name));
@@ -46,10 +46,10 @@ impl Cluster {
     pub fn start(access: &str, settings: &[&str], files: &[(&str, &str)]) -> Cluster {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("password"), PASSWORD).expect("written");
-        give_away(folder.path());
-        give_away(&folder.path().join("password"));
+        chown_to_server_user(folder.path());
+        chown_to_server_user(&folder.path().join("password"));
         let data = folder.path().join("data");
-        let made = stepped_down("initdb")
+        let made = command_as_server_user("initdb")
             .args(["--no-sync", "--username=pleach", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"])
             .arg(format!("--pgdata={}", data.display()))
             .arg(format!("--pwfile={}", folder.path().join("password").display()))
@@ -61,10 +61,10 @@ impl Cluster {
             let path = data.join(name);
             std::fs::write(&path, text).expect("written");
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("its mode");
-            give_away(&path);
+            chown_to_server_user(&path);
         }
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-        let mut command = stepped_down("postgres");
+        let mut command = command_as_server_user("postgres");
         command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-c", "listen_addresses=localhost"]);
         command.arg("-c").arg(format!("unix_socket_directories={}", folder.path().display()));
         settings.iter().for_each(|setting| {
@@ -105,8 +105,8 @@ impl Cluster {
     }
 }
 
-fn give_away(path: &Path) {
-    if let Some(id) = stand_in() {
+fn chown_to_server_user(path: &Path) {
+    if let Some(id) = server_user() {
         chown(path, Some(id), Some(id)).expect("given away");
     }
 }

@@ -1,4 +1,4 @@
-//! From SQLite to PostgreSQL, with everything.
+//! `pleach database copy` from SQLite to PostgreSQL.
 
 use crate::home::Home;
 use crate::server_database::{Database, psql};

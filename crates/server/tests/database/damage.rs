@@ -1,4 +1,4 @@
-//! What the doctor says of stored data that was damaged, and that no command hangs on it.
+//! `pleach doctor` names damaged data, and no command hangs on it.
 
 use crate::home::{Home, Said, said};
 use crate::server_database::{Database, psql};
@@ -119,7 +119,7 @@ fn damaged(whole: &[u8], number: usize) -> Vec<u8> {
 }
 
 #[test]
-fn r5_a_run_on_a_damaged_database_ends_with_words() {
+fn r5_a_run_on_a_damaged_database_ends_with_an_error_message() {
     let home = worked();
     let whole = std::fs::read(file(&home)).expect("the file");
     let bare = Home::bare();

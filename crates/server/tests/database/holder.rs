@@ -1,4 +1,4 @@
-//! One process holds a SQLite database, whatever is done to its lock file, and those who ask it are not kept waiting.
+//! Only one process holds a SQLite database, whatever happens to its lock file, and clients of a stopped one do not hang.
 
 use crate::home::{Home, said};
 use crate::live_server::LiveServer;
@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
-fn r10_removing_the_lock_file_lets_nobody_else_onto_the_database() {
+fn r10_removing_the_lock_file_does_not_release_the_database() {
     let owner = LiveServer::up(Home::bare());
     let lock = owner.home.data().join("pleach.lock");
     std::fs::remove_file(&lock).expect("removed");
@@ -19,7 +19,7 @@ fn r10_removing_the_lock_file_lets_nobody_else_onto_the_database() {
 }
 
 #[test]
-fn r10_a_client_of_a_stopped_holder_ends_with_words() {
+fn r10_a_client_of_a_stopped_holder_ends_with_an_error_message() {
     let owner = LiveServer::up(Home::bare());
     let pid = owner.pid().to_string();
     Command::new("kill").args(["-STOP", &pid]).status().expect("kill runs");

@@ -1,5 +1,4 @@
-//! What stores the runs, when it is far away, silent, damaged, or moved: the binary against real SQLite files and real
-//! PostgreSQL servers.
+//! Databases that are remote, silent, damaged or copied: the binary against real SQLite files and PostgreSQL servers.
 
 #[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
 #[path = "../cli/home.rs"]
@@ -17,12 +16,12 @@ mod live_server;
 mod server;
 
 mod anchor;
+mod bit_flips;
 mod cluster;
 mod copy;
 mod damage;
-mod flips;
 mod holder;
 mod proxy;
 mod rebuild;
-mod silence;
+mod silent_connections;
 mod tls;

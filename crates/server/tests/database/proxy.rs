@@ -1,5 +1,4 @@
-//! Between a client and PostgreSQL: passes bytes on until it is told to fall silent, which is what a dead firewall or
-//! a failed-over network does. Nothing is closed.
+//! A proxy in front of PostgreSQL that can fall silent, as a dead firewall or a failed-over network does: it closes nothing.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Computing rows again while runs go on.
+//! `pleach rebuild` while runs continue.
 
 use crate::home::Home;
 use crate::live_server::LiveServer;

@@ -1,4 +1,4 @@
-//! Events and JSON in the documents, beside recorded logs and the shapes the server publishes.
+//! Events and JSON in the documents match recorded logs and the schemas of the server.
 
 use super::{blocks, documents, read, root};
 use serde_json::Value;
@@ -80,7 +80,7 @@ fn events_have_the_fields_that_the_protocol_names() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The shapes this binary publishes, asked over the socket of its data directory.
+/// The OpenAPI document of this binary, over the socket of its data directory.
 fn published() -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     let mut server = Command::new(env!("CARGO_BIN_EXE_pleach"))
@@ -108,7 +108,7 @@ fn published() -> Value {
 }
 
 #[test]
-fn json_in_the_documents_has_the_shape_the_server_publishes() {
+fn json_in_the_documents_matches_the_published_schemas() {
     let shapes = published();
     let event = &shapes["components"]["schemas"]["Event"];
     let mut events = 0;

@@ -1,9 +1,9 @@
-//! The documents are true: commands run, JSON has the shape the server publishes, the picture of the crates is what cargo
-//! says, and events have the fields that recorded logs have.
+//! The documents are true: commands run, JSON matches the schemas of the server, the crate graph is the one cargo builds, and
+//! events have the fields of recorded logs.
 
 mod commands;
+mod crates;
 mod events;
-mod pictures;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! `kill -9` in the middle of an errand.
+//! `kill -9` in the middle of a task run.
 
-use super::play::{Shop, clerk};
+use super::shop::{Shop, clerk};
 use crate::crash::{killed, kills, paid_once};
 use crate::home::{Home, Said, of_type};
 use std::time::Duration;

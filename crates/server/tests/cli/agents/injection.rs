@@ -1,7 +1,7 @@
 //! A model that obeys every instruction it reads, wherever it reads it: what pages, documents and titles tell it to do has no
 //! effect outside what its agent may see and was granted.
 
-use super::play::{Shop, done, execute, navigate};
+use super::shop::{Shop, done, execute, navigate};
 use crate::home::user_text;
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Request, Script};
@@ -25,7 +25,7 @@ fn obey(request: &Request) -> Reply {
         return Reply::json(order);
     }
     let visited = |path: &str| steps.iter().any(|step| step["path"] == path && step["action"] == "navigate");
-    let mut shown = ["/projects/", "/documents/"].iter().flat_map(|prefix| super::play::all_seen(request, prefix));
+    let mut shown = ["/projects/", "/documents/"].iter().flat_map(|prefix| super::shop::all_seen(request, prefix));
     let next = shown.find(|path| !visited(path));
     Reply::json(next.map_or_else(done, |path| navigate(&path)))
 }

@@ -1,9 +1,9 @@
-//! Work that a run gives to a subagent: what it sees, what it may do, what it learns and what becomes of that.
+//! Work that a run delegates to a subagent: what it sees, what it may do, and the lessons it adds.
 
-use super::play::{Shop, TASK, clerk};
+use super::shop::{Shop, TASK, clerk};
 use crate::crash::{killed, kills, paid_once};
 use crate::home::{Home, Said, of_type, user_text};
-use crate::tree::play::{asked_for, done, grows, id_of, pad, show_node, step};
+use crate::tree::scripts::{asked_for, done, grows, id_of, pad, show_node, step};
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Request, Script};
 use std::time::Duration;
@@ -164,8 +164,8 @@ fn tree(fails: bool) -> Script {
     };
     let grown = grows(&[&[oak, step("Ash")]], special);
     grown
-        .answer("agent_step", |_| Reply::json(super::play::done()))
-        .on("agent_reflection", vec![super::play::remember("Notes on wood.")])
+        .answer("agent_step", |_| Reply::json(super::shop::done()))
+        .on("agent_reflection", vec![super::shop::remember("Notes on wood.")])
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Subagents: errands through pages, memory between errands, and every end looked back upon.
+//! Subagents: tasks through pages, memory between tasks, and a reflection at every end.
 
 mod crash;
-mod errands;
-mod exits;
 mod injection;
 mod lessons;
-mod play;
+mod reflections;
+mod shop;
+mod tasks;

@@ -1,6 +1,6 @@
-//! Ordering one branch about while the others go on.
+//! Commands for one branch while the others continue.
 
-use super::play::*;
+use super::scripts::*;
 use crate::home::{Home, of_type, said, user_text};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! `kill -9` while a tree grows: it ends as it would have, and nothing that was stored is asked for again.
+//! `kill -9` while a tree grows: it ends as without the kill, and no stored answer is requested again.
 
-use super::play::*;
+use super::scripts::*;
 use crate::crash::{killed, kills, paid_once};
 use crate::database::Database;
 use crate::home::{Home, Said, of_type};

@@ -1,6 +1,6 @@
 //! How a tree grows: roles, bands, results passed up and along, failures that stay where they are, new plans.
 
-use super::play::*;
+use super::scripts::*;
 use crate::home::{Home, of_type, user_text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
-//! Tree runs through the command line: what the scripted model was asked, what the log says, what people can do.
+//! Tree runs through the command line: the requests to the scripted model, the log, and the commands.
 
 mod control;
 mod crash;
 mod flow;
 mod hostile;
-mod people;
-pub mod play;
+mod output;
 mod protocol;
+pub mod scripts;

@@ -1,6 +1,6 @@
-//! The log of a tree as others rely on it: every event's payload, the pads, the envelopes.
+//! The log of a tree run as clients rely on it: payloads, scratchpads, envelopes.
 
-use super::play::*;
+use super::scripts::*;
 use crate::home::{Home, of_type};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

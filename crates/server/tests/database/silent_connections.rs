@@ -1,5 +1,4 @@
-//! A database that is there and says nothing: connections that a network dropped without a word, and a server that
-//! was stopped.
+//! A database that does not answer: connections that the network dropped silently, and a stopped server.
 
 use crate::cluster::{Cluster, PASSWORD};
 use crate::home::{Home, of_type, said};
@@ -12,7 +11,7 @@ use simulation::scripted::scripts;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What the process says of itself, and how long it took to.
+/// The status of `/readyz`, and how long it took.
 fn ready(owner: &LiveServer) -> (u16, Duration) {
     let began = Instant::now();
     let asked = async {
@@ -22,7 +21,7 @@ fn ready(owner: &LiveServer) -> (u16, Duration) {
     (owner.home.runtime.block_on(asked), began.elapsed())
 }
 
-/// Ends when asked to, and how soon.
+/// Sends SIGTERM and returns how long the process took to end.
 fn terminated(mut owner: LiveServer) -> Duration {
     let (began, pid) = (Instant::now(), owner.pid());
     Command::new("kill").args(["-TERM", &pid.to_string()]).status().expect("kill runs");
@@ -37,7 +36,7 @@ fn terminated(mut owner: LiveServer) -> Duration {
 }
 
 #[test]
-fn r2_connections_that_fall_silent_are_noticed_and_replaced() {
+fn r2_silent_connections_are_noticed_and_replaced() {
     let database = Database::create();
     let proxy = Proxy::before(&database.url());
     let script = scripts::complete_in(8).latency(Duration::from_millis(300));
@@ -67,7 +66,7 @@ fn r2_connections_that_fall_silent_are_noticed_and_replaced() {
 }
 
 #[test]
-fn r2_a_commit_whose_answer_was_swallowed_is_looked_up_and_not_made_twice() {
+fn r2_a_commit_whose_answer_was_lost_is_looked_up_and_not_repeated() {
     let database = Database::create();
     let proxy = Proxy::before(&database.url());
     let home = Home::bare().set("PLEACH_REHEARSAL_MS", "60000");
@@ -102,7 +101,7 @@ fn silent_database(owner: LiveServer) {
 }
 
 #[test]
-fn r2_a_database_that_says_nothing_at_all_is_a_503_and_holds_nobody_back() {
+fn r2_a_silent_database_is_a_503_and_blocks_no_shutdown() {
     let database = Database::create();
     let proxy = Proxy::before(&database.url());
     let script = scripts::complete_in(200).latency(Duration::from_millis(100));
@@ -124,7 +123,7 @@ fn r2_a_database_that_says_nothing_at_all_is_a_503_and_holds_nobody_back() {
 }
 
 #[test]
-fn r2_a_stopped_postgres_is_a_503_and_goes_on_when_it_is_let() {
+fn r2_a_stopped_postgres_is_a_503_and_continues_when_resumed() {
     let cluster = Cluster::start("host all all 127.0.0.1/32 scram-sha-256\n", &[], &[]);
     let url = cluster.url("127.0.0.1", "").replace("pleach@", &format!("pleach:{PASSWORD}@"));
     let script = scripts::complete_in(6).latency(Duration::from_millis(100));

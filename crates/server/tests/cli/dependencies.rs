@@ -1,9 +1,9 @@
-//! What the binary is made of. Whether an advisory names one of these is asked where there is a network: `cargo audit`.
+//! Sources, licences and versions of the dependencies. `cargo audit` checks advisories, where there is a network.
 
 use serde_json::Value;
 use std::process::Command;
 
-/// Licences under which a binary may be handed on with no more than their text.
+/// Licences that allow redistribution of a binary with only the licence text.
 const FINE: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
@@ -20,11 +20,11 @@ const FINE: [&str; 13] = [
     "Zlib",
 ];
 
-/// The first version without the holes that are known in the one before it.
+/// The first version without known vulnerabilities.
 const AT_LEAST: [(&str, [u64; 3]); 2] = [("h2", [0, 4, 19]), ("rmcp", [1, 4, 0])];
 const SQLITE_AT_LEAST: [u64; 3] = [3, 51, 3];
 
-/// Everything that is compiled for this machine, as cargo has it; nothing is fetched.
+/// All packages that are compiled for this machine, from `cargo metadata --offline`.
 fn packages() -> Vec<Value> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -37,8 +37,8 @@ fn packages() -> Vec<Value> {
     packages
 }
 
-/// Of alternatives one is enough; where several hold at once, each has to be fine.
-fn is_fine(licence: &str) -> bool {
+/// `OR` needs one allowed licence, `AND` needs all.
+fn is_allowed(licence: &str) -> bool {
     let plain = licence.replace(['(', ')'], "").replace('/', " OR ");
     let names = |joint: &str| plain.split(joint).map(str::trim).map(str::to_owned).collect::<Vec<_>>();
     match plain.contains(" AND ") {
@@ -53,7 +53,7 @@ fn version(text: &str) -> [u64; 3] {
 }
 
 #[test]
-fn sec_s90_dependencies_come_from_the_registry_under_licences_that_may_be_handed_on_and_are_recent_enough() {
+fn sec_s90_dependencies_come_from_the_registry_with_allowed_licences_and_recent_versions() {
     for package in packages() {
         let text = |field: &str| package[field].as_str().unwrap_or_default();
         let (name, found) = (text("name"), version(text("version")));
@@ -62,7 +62,7 @@ fn sec_s90_dependencies_come_from_the_registry_under_licences_that_may_be_handed
             continue;
         }
         assert!(text("source").starts_with("registry+"), "{name} comes from {}", text("source"));
-        assert!(is_fine(text("license")), "{name} is under {:?}", text("license"));
+        assert!(is_allowed(text("license")), "{name} is under {:?}", text("license"));
         for (_, least) in AT_LEAST.iter().filter(|(wanted, _)| *wanted == name) {
             assert!(found >= *least, "{name} {found:?} is older than {least:?}");
         }

@@ -1,4 +1,4 @@
-//! Single bits turned over in a database file, all over it.
+//! Single flipped bits all over a database file.
 
 use crate::home::Home;
 use rusqlite::types::ValueRef;
@@ -9,7 +9,7 @@ use store::Depth;
 
 const FLIPS: usize = 200;
 
-/// When a run is tried next and by whom: not data, and overwritten by the next holder.
+/// Lease and retry columns: not data, and overwritten by the next holder.
 const PASSING: [&str; 9] =
     ["due", "created_at", "lease_owner", "lease_until", "epoch", "attempts", "last_seen", "prior_seen", "unit"];
 
@@ -61,7 +61,7 @@ fn table(connection: &Connection, name: &str) -> String {
     read().map_or_else(|error| format!("unreadable: {error}"), |lines| lines.join("\n"))
 }
 
-/// What the doctor says, without the rest of what it looks at.
+/// Whether the data checks of `doctor` report damage.
 fn is_noticed(home: &Home, path: &Path) -> bool {
     home.runtime.block_on(async {
         match store::open_read_only(path).await {
@@ -73,7 +73,7 @@ fn is_noticed(home: &Home, path: &Path) -> bool {
 }
 
 #[test]
-fn r4_a_bit_that_turned_over_is_noticed_wherever_it_changed_what_is_stored() {
+fn r4_a_flipped_bit_is_noticed_wherever_it_changes_stored_data() {
     let home = Home::bare();
     home.run("Rot", &["--success", "It exists"]).exits(0);
     home.tree("Branches", &["--max-depth", "1"]);

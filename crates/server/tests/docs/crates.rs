@@ -1,4 +1,4 @@
-//! The picture of the crates in ARCHITECTURE.md, beside what cargo says.
+//! The crate graph in ARCHITECTURE.md is the one of `cargo metadata`.
 
 use super::{blocks, read, root};
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn built() -> Crates {
 }
 
 #[test]
-fn the_picture_of_the_crates_is_what_cargo_says() {
+fn the_crate_graph_in_architecture_is_what_cargo_builds() {
     let drawn: Crates = blocks(&read("ARCHITECTURE.md"), "text")
         .iter()
         .flat_map(|block| block.lines())

@@ -1,37 +1,29 @@
-//! Projects, people, and what a run may touch.
+//! Projects, members and tools that a run is restricted to.
 
 use crate::home::{Home, said, user_text};
-use crate::runs::{exit, planner_answer, report};
-use serde_json::{Value, json};
+use crate::planner::{calling, exit, iteration, planned_as, planned_by};
+use serde_json::json;
 use simulation::scripted::{Reply, Request, Script};
 
-fn id(value: &Value) -> String {
-    value["id"].as_str().expect("an id").to_owned()
-}
-
-/// Reads a project by id in every iteration, slowly, and then leaves.
+/// Reads a project by id in every iteration, slowly, then exits.
 fn reading(project: String, rounds: u64) -> Script {
-    Script::default()
-        .answer("homework_planner", move |request| {
-            let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
-            if iteration > rounds {
-                return Reply::json(exit(request));
-            }
-            let mut answer = planner_answer(&format!("iteration {iteration}"));
-            answer["tool_calls"] = json!([
-                { "tool": "get_project", "arguments": { "project_id": project }, "purpose": "read" },
-                { "tool": "create_document", "arguments": { "title": format!("Note {iteration}"), "content": "x" }, "purpose": "write" }]);
-            Reply::json(answer).delay_ms(300)
-        })
-        .on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))])
-        .on("homework_report", vec![report()])
+    planned_by(move |request| {
+        let iteration = iteration(request);
+        if iteration > rounds {
+            return Reply::json(exit(request));
+        }
+        let note = json!({ "title": format!("Note {iteration}"), "content": "x" });
+        let calls = [("get_project", json!({ "project_id": project })), ("create_document", note)];
+        Reply::json(calling(&format!("iteration {iteration}"), calls)).delay_ms(300)
+    })
+    .on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))])
 }
 
 #[test]
 fn p8_the_projects_reach_the_prompts_and_bind_the_tools() {
     let home = Home::with(Script::default());
-    let mine = id(&home.pleach(&["project", "create", "Mine", "--json"]).exits(0).run());
-    let other = id(&home.pleach(&["project", "create", "Other", "--json"]).exits(0).run());
+    let mine = home.pleach(&["project", "create", "Mine", "--json"]).exits(0).id();
+    let other = home.pleach(&["project", "create", "Other", "--json"]).exits(0).id();
     home.model().play(reading(other.clone(), 1));
     let run = home.run("Stay inside", &["--project", &mine]).exits(0).run();
     assert_eq!((&run["scope"], &run["project_ids"]), (&json!("project"), &json!([mine])));
@@ -47,8 +39,8 @@ fn p8_the_projects_reach_the_prompts_and_bind_the_tools() {
 #[test]
 fn p8_two_projects_make_a_multi_project_run() {
     let home = Home::with(Script::default());
-    let one = id(&home.pleach(&["project", "create", "One", "--json"]).exits(0).run());
-    let two = id(&home.pleach(&["project", "create", "Two", "--json"]).exits(0).run());
+    let one = home.pleach(&["project", "create", "One", "--json"]).exits(0).id();
+    let two = home.pleach(&["project", "create", "Two", "--json"]).exits(0).id();
     home.model().play(reading(two.clone(), 1));
     let run = home.run("Across", &["--project", &one, "--project", &two]).exits(0).run();
     assert_eq!(run["scope"], "multi_project");
@@ -61,7 +53,7 @@ fn p8_two_projects_make_a_multi_project_run() {
 #[test]
 fn h8_sec_s13_a_grant_revoked_in_the_middle_refuses_the_next_call() {
     let home = Home::with(Script::default());
-    let project = id(&home.pleach(&["project", "create", "Shared", "--json"]).exits(0).run());
+    let project = home.pleach(&["project", "create", "Shared", "--json"]).exits(0).id();
     home.pleach(&["actor", "create", "ann", "--json"]).exits(0);
     home.join(&project, "local", "ann", "viewer");
     home.model().play(reading(project.clone(), 6));
@@ -78,10 +70,10 @@ fn h8_sec_s13_a_grant_revoked_in_the_middle_refuses_the_next_call() {
 }
 
 #[test]
-fn p8_a_foreign_project_is_refused_at_the_door() {
+fn p8_a_project_of_others_is_refused_before_the_run_is_created() {
     let home = Home::with(Script::default());
     home.pleach(&["actor", "create", "bob"]).exits(0);
-    let project = id(&home.pleach(&["project", "create", "Private", "--json"]).exits(0).run());
+    let project = home.pleach(&["project", "create", "Private", "--json"]).exits(0).id();
     let foreign = home.run("Peek", &["--project", &project, "--actor", "bob"]).exits(2);
     let unknown = home.run("Peek", &["--project", "019a0000-0000-7000-8000-000000000000", "--actor", "bob"]).exits(2);
     assert!(foreign.err.contains(&project));
@@ -97,8 +89,7 @@ fn p8_a_foreign_project_is_refused_at_the_door() {
 fn p8_another_persons_runs_are_not_listed() {
     let home = Home::with(simulation::scripted::scripts::complete_in(1));
     home.pleach(&["actor", "create", "bob"]).exits(0);
-    let run = home.run("Mine alone", &[]);
-    let mine = id(&run.run());
+    let mine = home.run("Mine alone", &[]).id();
     assert_eq!(home.pleach(&["ls", "--json", "--actor", "bob"]).exits(0).out.trim(), "");
     home.pleach(&["show", &mine, "--actor", "bob"]).exits(2);
 }
@@ -107,16 +98,12 @@ fn p8_another_persons_runs_are_not_listed() {
 fn h3_sec_s48_a_run_given_two_tools_has_no_others() {
     let greedy = |request: &Request| {
         if request.section("iteration") != Some(json!(1)) {
-            return Reply::json(exit(request));
+            return exit(request);
         }
-        let mut answer = planner_answer("greedy");
-        answer["tool_calls"] = json!([{ "tool": "create_task", "arguments": { "title": "No" }, "purpose": "x" }, { "tool": "create_document", "arguments": { "title": "Yes", "content": "x" }, "purpose": "x" }]);
-        Reply::json(answer)
+        let document = json!({ "title": "Yes", "content": "x" });
+        calling("greedy", [("create_task", json!({ "title": "No" })), ("create_document", document)])
     };
-    let script = Script::default()
-        .answer("homework_planner", greedy)
-        .on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))])
-        .on("homework_report", vec![report()]);
+    let script = planned_as(greedy).on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))]);
     let home = Home::with(script);
     let run = home.run("Few tools", &["--tool", "create_document", "--tool", "get_document"]).exits(0).run();
     assert_eq!(run["report"]["what_changed"]["created_tasks"], json!([]));

@@ -1,6 +1,6 @@
-//! What people see of a tree, and what they are told when they name something that is not there.
+//! How commands show a tree, and their errors for nodes and limits that are not valid.
 
-use super::play::*;
+use super::scripts::*;
 use crate::home::Home;
 
 #[test]
@@ -32,7 +32,7 @@ fn show_draws_the_tree_with_marks_roles_bands_and_what_was_made() {
 }
 
 #[test]
-fn watching_without_a_terminal_tells_what_happens_line_by_line() {
+fn watching_without_a_terminal_prints_events_line_by_line() {
     let home = Home::with(grows(&[&three()], |_| None));
     let said = home.pleach(&["run", "Tell me", "--kind", "tree", "--watch"]).exits(0);
     assert!(said.out.contains("+ n1 One of three") && said.out.contains("✓ n3 Three of three"), "{}", said.out);
@@ -40,7 +40,7 @@ fn watching_without_a_terminal_tells_what_happens_line_by_line() {
 }
 
 #[test]
-fn a_node_that_is_not_there_is_named_and_the_next_command_too() {
+fn a_missing_node_is_named_with_the_command_to_type_next() {
     let home = Home::with(grows(&[&three()], |_| None));
     let run = home.tree("Look for it", &[]).exits(0).run();
     let id = run["id"].as_str().expect("an id");
@@ -80,7 +80,7 @@ fn a_homework_run_has_no_nodes_and_says_so() {
 }
 
 #[test]
-fn limits_of_a_tree_that_could_never_work_are_refused_at_the_door() {
+fn limits_that_no_tree_can_meet_are_refused_before_the_run_is_created() {
     let home = Home::bare();
     let said = home.pleach(&["run", "Nothing", "--kind", "tree", "--max-nodes", "0"]).exits(2);
     assert!(said.err.contains("max_nodes is 0"), "{}", said.err);

@@ -1,37 +1,27 @@
 //! A second terminal: answers, steering, pause, cancel.
 
 use crate::home::{Home, of_type, said, user_text};
-use crate::runs::{exit, planner_answer, report};
+use crate::planner::{calling, creates_documents, exit, planned_as, planned_by, planner_answer};
 use serde_json::json;
 use simulation::scripted::{Reply, Request, Script};
 use std::time::{Duration, Instant};
 
-/// Asks once, then makes something and leaves.
+/// Asks once, then exits.
 fn asking() -> Script {
-    Script::default()
-        .answer("homework_planner", |request| {
-            if request.section("questions").is_none() {
-                let mut answer = planner_answer("I need to know");
-                answer["needs_user_input"] = json!(true);
-                answer["blocking_questions"] = json!(["Which colour should it have?"]);
-                answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": "Draft", "content": "x" }, "purpose": "x" }]);
-                return Reply::json(answer);
-            }
-            Reply::json(exit(request))
-        })
-        .on("homework_report", vec![report()])
+    planned_as(|request| {
+        if request.section("questions").is_some() {
+            return exit(request);
+        }
+        let mut answer = calling("I need to know", [("create_document", json!({ "title": "Draft", "content": "x" }))]);
+        answer["needs_user_input"] = json!(true);
+        answer["blocking_questions"] = json!(["Which colour should it have?"]);
+        answer
+    })
 }
 
-/// Works slowly, for as long as it is let.
+/// Works slowly and never exits.
 fn slow() -> Script {
-    Script::default()
-        .answer("homework_planner", |request| {
-            let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
-            let mut answer = planner_answer(&format!("iteration {iteration}"));
-            answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": format!("Part {iteration}"), "content": "x" }, "purpose": "x" }]);
-            Reply::json(answer).delay_ms(400)
-        })
-        .on("homework_report", vec![report()])
+    planned_by(|request| Reply::json(creates_documents(request)).delay_ms(400))
 }
 
 #[test]
@@ -61,14 +51,14 @@ fn h5_several_questions_must_be_named() {
         if request.section("questions").is_some() {
             let mut answer = exit(request);
             answer["tool_calls"] = json!([{ "tool": "create_task", "arguments": { "title": "T" }, "purpose": "x" }]);
-            return Reply::json(answer);
+            return answer;
         }
         let mut answer = planner_answer("two things");
         answer["needs_user_input"] = json!(true);
         answer["blocking_questions"] = json!(["One?", "Two?"]);
-        Reply::json(answer)
+        answer
     };
-    let home = Home::with(Script::default().answer("homework_planner", two).on("homework_report", vec![report()]));
+    let home = Home::with(planned_as(two));
     let run = home.run("Ask twice", &[]).exits(3).run();
     let id = run["id"].as_str().expect("an id");
     let unclear = home.pleach(&["answer", id, "yes"]).exits(2);
@@ -97,18 +87,18 @@ fn h2_a_second_terminal_cancels_and_no_new_call_starts() {
 }
 
 #[test]
-fn h2_b8_steering_reaches_the_next_planner_call_and_is_receipted() {
+fn h2_b8_a_message_reaches_the_next_planner_call_and_its_delivery_is_logged() {
     let home = Home::with(slow());
     let (child, id) = home.start_run("Slowly", &["--max-iterations", "4"]);
     home.until("the first call", || (!home.model().ledger().is_empty()).then_some(()));
     home.pleach(&["say", &id, "prefer short sentences"]).exits(0);
     assert_eq!(said(child.wait_with_output().expect("it ends")).code, 4);
-    let told = home
+    let shown = home
         .asked("homework_planner")
         .iter()
         .filter(|entry| user_text(entry).contains("prefer short sentences"))
         .count();
-    assert!(told >= 1, "the message is in a request");
+    assert!(shown >= 1, "the message is in a request");
     let events = home.events(&id);
     assert_eq!(of_type(&events, "run.message_queued").len(), 1);
     assert_eq!(of_type(&events, "run.message_delivered").len(), 1);
@@ -161,12 +151,7 @@ fn h2_detach_records_the_run_and_another_command_drives_it() {
 #[test]
 fn h2_cancel_and_pause_of_a_run_nobody_drives_take_effect_at_once() {
     let home = Home::with(asking());
-    let detach = || {
-        home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"]
-            .as_str()
-            .expect("an id")
-            .to_owned()
-    };
+    let detach = || home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).id();
     let (first, second) = (detach(), detach());
     assert_eq!(home.pleach(&["cancel", &first, "--json"]).exits(0).run()["status"], "canceled");
     assert_eq!(home.pleach(&["pause", &second, "--json"]).exits(0).run()["status"], "paused");
@@ -177,7 +162,7 @@ fn h2_cancel_and_pause_of_a_run_nobody_drives_take_effect_at_once() {
 fn h7_questions_and_ends_leave_a_notification() {
     use engine::workspace::Scope;
     let home = Home::with(asking());
-    let id = home.run("Notify", &[]).exits(3).run()["id"].as_str().expect("an id").to_owned();
+    let id = home.run("Notify", &[]).exits(3).id();
     home.pleach(&["answer", &id, "blue"]).exits(0);
     let store = home.store();
     let notes = home.runtime.block_on(store.notifications(&Scope::Platform, 50)).expect("notifications");

@@ -1,6 +1,6 @@
-//! Five ends, and each is looked back upon exactly once.
+//! Each of the five ways a task run ends is followed by exactly one reflection.
 
-use super::play::{Shop, TASK, clerk, done, navigate, remember};
+use super::shop::{Shop, TASK, clerk, done, navigate, remember};
 use crate::home::{of_type, said};
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Script};
@@ -12,7 +12,7 @@ fn acting(step: Value) -> Script {
         .on("agent_reflection", vec![remember("learned something")])
 }
 
-/// One reflection, before the event that ends the run; and its words are kept.
+/// There is one reflection, before the event that ends the run, and its text is kept.
 fn reflected_once(shop: &Shop, run: &Value, outcome: &str) {
     let reflections = shop.home.asked("agent_reflection");
     assert_eq!(reflections.len(), 1, "{outcome}");

@@ -1,23 +1,17 @@
-//! What a run does when its provider misbehaves.
+//! Faults of the model provider: rate limits, malformed answers, refused keys, broken streams.
 
 use crate::home::{Home, of_type, said};
-use crate::runs::{exit, planner_answer, report};
+use crate::planner::{calling, exit, planned_by, planner_answer};
 use serde_json::json;
 use simulation::scripted::{Reply, Request, Script, scripts};
 
-/// The first answers are `faults`, then the run goes well.
+/// The first replies are `faults`; after them the run completes.
 pub fn after(faults: Vec<Reply>) -> Script {
-    Script::default()
-        .answer("homework_planner", move |request| match faults.get(request.nth) {
-            Some(fault) => fault.clone(),
-            None if request.section("artifacts").is_some() => Reply::json(exit(request)),
-            None => {
-                let mut answer = planner_answer("made it");
-                answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": "It", "content": "x" }, "purpose": "x" }]);
-                Reply::json(answer)
-            }
-        })
-        .on("homework_report", vec![report()])
+    planned_by(move |request| match faults.get(request.nth) {
+        Some(fault) => fault.clone(),
+        None if request.section("artifacts").is_some() => Reply::json(exit(request)),
+        None => Reply::json(calling("made it", [("create_document", json!({ "title": "It", "content": "x" }))])),
+    })
 }
 
 #[test]
@@ -38,19 +32,17 @@ fn invariant_40_rate_limits_are_waited_out_and_retry_after_is_a_floor() {
 #[test]
 fn p7_malformed_truncated_and_prose_wrapped_answers_are_repaired_or_contained() {
     let prose = |request: &Request| {
-        let made = request.section("artifacts").is_some();
-        let mut answer = if made { exit(request) } else { planner_answer("wrapped") };
-        if !made {
-            answer["tool_calls"] =
-                json!([{ "tool": "create_document", "arguments": { "title": "It", "content": "x" }, "purpose": "x" }]);
-        }
+        let answer = match request.section("artifacts") {
+            Some(_) => exit(request),
+            None => calling("wrapped", [("create_document", json!({ "title": "It", "content": "x" }))]),
+        };
         match request.nth {
             0 => Reply::text("I would rather talk about {the weather}."),
             1 => Reply::text(format!("Sure!\n```json\n{answer}\n```\nAnything else?")),
             _ => Reply::json(answer),
         }
     };
-    let home = Home::with(Script::default().answer("homework_planner", prose).on("homework_report", vec![report()]));
+    let home = Home::with(planned_by(prose));
     let run = home.run("Talk", &[]).exits(0).run();
     let calls = home.asked("homework_planner");
     assert!(calls[1].key.ends_with(".i1.plan.fix:1"), "one repair call");
@@ -66,7 +58,7 @@ fn p7_malformed_truncated_and_prose_wrapped_answers_are_repaired_or_contained() 
             Reply::json(planner_answer("idle"))
         }
     };
-    let home = Home::with(Script::default().answer("homework_planner", cut).on("homework_report", vec![report()]));
+    let home = Home::with(planned_by(cut));
     let run = home.run("Truncated", &[]).exits(5).run();
     let events = home.events(run["id"].as_str().expect("an id"));
     assert_eq!(

@@ -1,6 +1,6 @@
-//! What an errand does and what is left of it.
+//! What a task run does and what it leaves behind.
 
-use super::play::{Shop, TASK, clerk, done, execute, navigate, remember};
+use super::shop::{Shop, TASK, clerk, done, execute, navigate, remember};
 use crate::home::{Home, of_type, user_text};
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Script};
@@ -82,12 +82,12 @@ fn a_scratchpad_changed_by_its_owner_meanwhile_is_not_overwritten() {
 }
 
 #[test]
-fn what_was_not_granted_is_refused_and_says_what_is_valid() {
+fn an_action_without_a_grant_is_refused_with_the_valid_ones() {
     // Given an agent that tries what it was not granted, what does not exist, and a page that is not there
     let script = Script::default()
         .answer("agent_step", |request| {
             // Shown on the first pages only: later ones are all it is given.
-            let project = super::play::seen(request, "/projects/").unwrap_or_default();
+            let project = super::shop::seen(request, "/projects/").unwrap_or_default();
             Reply::json(match request.lines("steps").len() {
                 1 => execute(&project, "update_project", json!({"title": "Mine now"})),
                 2 => execute(&project, "launch_rockets", json!({})),
@@ -115,7 +115,7 @@ fn what_was_not_granted_is_refused_and_says_what_is_valid() {
 }
 
 #[test]
-fn a_task_needs_an_agent_that_is_ones_own() {
+fn a_task_needs_a_subagent_of_the_same_owner() {
     let shop = Shop::open(clerk());
     let refused = shop.home.pleach(&["run", TASK, "--kind", "task", "--wait"]).exits(2);
     assert!(refused.err.contains("--agent"), "{}", refused.err);
