@@ -1,6 +1,6 @@
 // The limits of a run: labels, what is used of each, and presets, so that nobody has to choose twelve numbers.
 
-import type { Kind, Limits, Run } from '../api/shapes';
+import type { Budgets, Kind, Limits, Run } from '../api/shapes';
 import { count, duration, money, tokens } from './format';
 
 export type Limit = keyof Limits;
@@ -56,10 +56,20 @@ export const PRESETS: Record<Preset, { label: string; budgets: Limits }> = {
 };
 
 /** Parses a typed limit: a number to send, null if nothing was typed, undefined if it is not a number. */
-export function typed(limit: LimitField, text: string): number | null | undefined {
+function typed(limit: LimitField, text: string): number | null | undefined {
   if (text.trim() === '') return null;
   const value = Number(text);
   return Number.isFinite(value) && value >= 0 ? value * limit.scale : undefined;
+}
+
+/** The limits that were typed, without those that equal the current ones. */
+export function typedBudgets(limits: readonly LimitField[], texts: Record<string, string>, current: Partial<Limits> = {}): Budgets {
+  const budgets: Budgets = {};
+  for (const limit of limits) {
+    const value = typed(limit, texts[limit.key] ?? '');
+    if (value !== null && value !== undefined && value !== current[limit.key]) budgets[limit.key] = value;
+  }
+  return budgets;
 }
 
 export const shown = (limit: LimitField, value: number | null | undefined): string =>
