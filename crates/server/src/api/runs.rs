@@ -118,8 +118,8 @@ async fn list(
     }
     let filter = RunFilter {
         agent,
-        kind: given(query.kind).map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
-        status: given(query.status).map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
+        kind: given(query.kind).map(|word| known("kind", &word, &Kind::ALL, Kind::name)).transpose()?,
+        status: given(query.status).map(|word| known("status", &word, &Status::ALL, Status::name)).transpose()?,
         text: given(query.q),
         asking: false,
         before: query.cursor,
