@@ -8,6 +8,7 @@ use crate::ids::{ActorId, LessonId, RunId};
 use crate::prompt::{self, Quote, Sections, YOUR_IDENTITY};
 use crate::run::{Facts, Shared};
 use crate::task::{READ_SCRATCHPAD, SCRATCHPAD_CHARACTERS};
+use crate::words::words;
 use crate::workspace::Mutation;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -24,28 +25,12 @@ pub const MOST: usize = 5;
 pub const MOST_AGENTS: usize = 8;
 const HEADING: &str = "## Lessons";
 
-/// The status of a lesson.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LessonStatus {
-    Pending,
-    Promoted,
-    Dismissed,
-}
-
-impl LessonStatus {
-    pub const ALL: [LessonStatus; 3] = [LessonStatus::Pending, LessonStatus::Promoted, LessonStatus::Dismissed];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            LessonStatus::Pending => "pending",
-            LessonStatus::Promoted => "promoted",
-            LessonStatus::Dismissed => "dismissed",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<LessonStatus> {
-        LessonStatus::ALL.into_iter().find(|status| status.name() == name)
+words! {
+    /// The status of a lesson.
+    LessonStatus {
+        Pending = "pending",
+        Promoted = "promoted",
+        Dismissed = "dismissed",
     }
 }
 

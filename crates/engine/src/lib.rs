@@ -35,4 +35,5 @@ pub mod task;
 pub mod time;
 pub mod tree;
 pub mod view;
+mod words;
 pub mod workspace;

@@ -1,21 +1,22 @@
 //! Which model plays which role, and its prices. Recorded with the run, so that later changes of prices or
 //! configuration do not affect it.
 
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 
-/// The role of a model call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    HomeworkPlanner,
-    HomeworkExecutor,
-    HomeworkRepair,
-    HomeworkReport,
-    TreePlanner,
-    TreeExecutor,
-    TreeAggregator,
-    AgentStep,
-    AgentReflection,
+words! {
+    /// The role of a model call.
+    Role {
+        HomeworkPlanner = "homework_planner",
+        HomeworkExecutor = "homework_executor",
+        HomeworkRepair = "homework_repair",
+        HomeworkReport = "homework_report",
+        TreePlanner = "tree_planner",
+        TreeExecutor = "tree_executor",
+        TreeAggregator = "tree_aggregator",
+        AgentStep = "agent_step",
+        AgentReflection = "agent_reflection",
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,36 +27,6 @@ pub enum Profile {
 }
 
 impl Role {
-    pub const ALL: [Role; 9] = [
-        Role::HomeworkPlanner,
-        Role::HomeworkExecutor,
-        Role::HomeworkRepair,
-        Role::HomeworkReport,
-        Role::TreePlanner,
-        Role::TreeExecutor,
-        Role::TreeAggregator,
-        Role::AgentStep,
-        Role::AgentReflection,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::HomeworkPlanner => "homework_planner",
-            Role::HomeworkExecutor => "homework_executor",
-            Role::HomeworkRepair => "homework_repair",
-            Role::HomeworkReport => "homework_report",
-            Role::TreePlanner => "tree_planner",
-            Role::TreeExecutor => "tree_executor",
-            Role::TreeAggregator => "tree_aggregator",
-            Role::AgentStep => "agent_step",
-            Role::AgentReflection => "agent_reflection",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Role> {
-        Role::ALL.into_iter().find(|role| role.name() == name)
-    }
-
     /// Whether messages are shown to this role, which makes them delivered.
     pub fn is_shown_messages(self) -> bool {
         matches!(

@@ -1,33 +1,19 @@
 //! What a member of a project may do there. Roles are ordered: each may do what the one before it may.
 
-use serde::{Deserialize, Serialize};
+use crate::words::words;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Reads the project and sees runs that work in it.
-    Viewer,
-    /// Writes to it and steers its runs.
-    Editor,
-    /// Invites, changes roles, removes members and the project itself.
-    Owner,
+words! {
+    Role {
+        /// Reads the project and sees runs that work in it.
+        Viewer = "viewer",
+        /// Writes to it and steers its runs.
+        Editor = "editor",
+        /// Invites, changes roles, removes members and the project itself.
+        Owner = "owner",
+    }
 }
 
 impl Role {
-    pub const ALL: [Role; 3] = [Role::Viewer, Role::Editor, Role::Owner];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Viewer => "viewer",
-            Role::Editor => "editor",
-            Role::Owner => "owner",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Role> {
-        Role::ALL.into_iter().find(|role| role.name() == name)
-    }
-
     /// This role and those above it.
     pub fn and_above(self) -> impl Iterator<Item = Role> {
         Role::ALL.into_iter().filter(move |role| *role >= self)

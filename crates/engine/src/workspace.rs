@@ -4,6 +4,7 @@
 use crate::actor::{Actor, ActorKind};
 use crate::ids::{ActorId, DocumentId, EdgeId, LessonId, NodeId, ProjectId, RunId, TaskId};
 use crate::time::Timestamp;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -61,29 +62,12 @@ impl Document {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskState {
-    Todo,
-    InProgress,
-    Blocked,
-    Done,
-}
-
-impl TaskState {
-    pub const ALL: [TaskState; 4] = [TaskState::Todo, TaskState::InProgress, TaskState::Blocked, TaskState::Done];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            TaskState::Todo => "todo",
-            TaskState::InProgress => "in_progress",
-            TaskState::Blocked => "blocked",
-            TaskState::Done => "done",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<TaskState> {
-        TaskState::ALL.into_iter().find(|state| state.name() == name)
+words! {
+    TaskState {
+        Todo = "todo",
+        InProgress = "in_progress",
+        Blocked = "blocked",
+        Done = "done",
     }
 }
 

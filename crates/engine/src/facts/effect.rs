@@ -5,6 +5,7 @@ use crate::blob::BlobRef;
 use crate::budget::{Exhausted, Reserve, Settled};
 use crate::effect::EffectId;
 use crate::time::Timestamp;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -109,28 +110,17 @@ pub enum FinishedAs {
     Asked,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    Happened,
-    DidNot,
-    Retry,
+words! {
+    Decision {
+        Happened = "happened",
+        DidNot = "did_not",
+        Retry = "retry",
+    }
 }
 
 impl Decision {
-    pub const ALL: [Decision; 3] = [Decision::Happened, Decision::DidNot, Decision::Retry];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Decision::Happened => "happened",
-            Decision::DidNot => "did_not",
-            Decision::Retry => "retry",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Decision> {
-        let text = text.trim().to_lowercase().replace([' ', '-'], "_");
-        Decision::ALL.into_iter().find(|decision| decision.name() == text)
+    /// As people write it: in any case, with spaces or dashes.
+    pub(crate) fn from_answer(text: &str) -> Option<Decision> {
+        Decision::parse(&text.trim().to_lowercase().replace([' ', '-'], "_"))
     }
 }

@@ -8,6 +8,7 @@ use crate::lessons::Learned;
 use crate::metrics::Metrics;
 use crate::run::StopReason;
 use crate::time::Timestamp;
+use crate::words::words;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -249,26 +250,15 @@ pub struct VerifiedEvidence {
     pub refs: Vec<String>,
 }
 
-/// What the planner says should come next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum NextAction {
-    #[default]
-    Execute,
-    Replan,
-    AskUser,
-    Stop,
-}
-
-impl NextAction {
-    pub fn name(self) -> &'static str {
-        match self {
-            NextAction::Execute => "execute",
-            NextAction::Replan => "replan",
-            NextAction::AskUser => "ask_user",
-            NextAction::Stop => "stop",
-        }
+words! {
+    /// What the planner says should come next.
+    #[derive(Default)]
+    NextAction {
+        #[default]
+        Execute = "execute",
+        Replan = "replan",
+        AskUser = "ask_user",
+        Stop = "stop",
     }
 }
 
@@ -300,26 +290,15 @@ pub struct ExecutorTask {
     pub agent: Option<String>,
 }
 
-/// How far a step of the plan is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum HomeworkStepStatus {
-    #[default]
-    Pending,
-    Doing,
-    Done,
-    Blocked,
-}
-
-impl HomeworkStepStatus {
-    pub fn name(self) -> &'static str {
-        match self {
-            HomeworkStepStatus::Pending => "pending",
-            HomeworkStepStatus::Doing => "doing",
-            HomeworkStepStatus::Done => "done",
-            HomeworkStepStatus::Blocked => "blocked",
-        }
+words! {
+    /// How far a step of the plan is.
+    #[derive(Default)]
+    HomeworkStepStatus {
+        #[default]
+        Pending = "pending",
+        Doing = "doing",
+        Done = "done",
+        Blocked = "blocked",
     }
 }
 

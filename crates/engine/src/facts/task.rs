@@ -5,6 +5,7 @@ use crate::blob::BlobRef;
 use crate::effect::EffectId;
 use crate::ids::ActorId;
 use crate::run::StopReason;
+use crate::words::words;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -94,25 +95,13 @@ facts! {
     }
 }
 
-/// What a step does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum StepAction {
-    Navigate,
-    Execute,
-    Done,
-    Error,
-}
-
-impl StepAction {
-    pub fn name(self) -> &'static str {
-        match self {
-            StepAction::Navigate => "navigate",
-            StepAction::Execute => "execute",
-            StepAction::Done => "done",
-            StepAction::Error => "error",
-        }
+words! {
+    /// What a step does.
+    StepAction {
+        Navigate = "navigate",
+        Execute = "execute",
+        Done = "done",
+        Error = "error",
     }
 }
 

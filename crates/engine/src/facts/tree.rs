@@ -10,6 +10,7 @@ use crate::lessons::Learned;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::tree::status::{NodeRole, NodeStatus, StepStatus};
+use crate::words::words;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -276,22 +277,11 @@ fn no_reserve(reserve: &Reserve) -> bool {
     *reserve == Reserve::default()
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum NodeOutcome {
-    Success,
-    Partial,
-    NoOp,
-}
-
-impl NodeOutcome {
-    pub fn name(self) -> &'static str {
-        match self {
-            NodeOutcome::Success => "success",
-            NodeOutcome::Partial => "partial",
-            NodeOutcome::NoOp => "no_op",
-        }
+words! {
+    NodeOutcome {
+        Success = "success",
+        Partial = "partial",
+        NoOp = "no_op",
     }
 }
 
@@ -327,25 +317,13 @@ pub enum Deliverable {
     Either,
 }
 
-/// What an artifact is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ArtifactType {
-    Document,
-    Json,
-    Summary,
-    Other,
-}
-
-impl ArtifactType {
-    pub fn name(self) -> &'static str {
-        match self {
-            ArtifactType::Document => "document",
-            ArtifactType::Json => "json",
-            ArtifactType::Summary => "summary",
-            ArtifactType::Other => "other",
-        }
+words! {
+    /// What an artifact is.
+    ArtifactType {
+        Document = "document",
+        Json = "json",
+        Summary = "summary",
+        Other = "other",
     }
 }
 

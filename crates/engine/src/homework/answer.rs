@@ -6,6 +6,7 @@ use crate::answer::{arguments, nullable, too_long, too_many};
 use crate::facts::homework::{EvidenceClaim, ExecutorTask, HomeworkStep, HomeworkStepStatus, NextAction, StepOwner};
 use crate::model::Role;
 use crate::shorten;
+use crate::words::words;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -98,22 +99,13 @@ pub struct PlannerAnswer {
     pub branch_rollup: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Confidence {
-    Low,
-    #[default]
-    Medium,
-    High,
-}
-
-impl Confidence {
-    pub fn name(self) -> &'static str {
-        match self {
-            Confidence::Low => "low",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        }
+words! {
+    #[derive(Default)]
+    Confidence {
+        Low = "low",
+        #[default]
+        Medium = "medium",
+        High = "high",
     }
 }
 

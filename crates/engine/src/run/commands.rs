@@ -133,7 +133,7 @@ impl Run {
         let mut meant: Vec<(QuestionId, String)> = Vec::new();
         for reply in answers {
             let question = self.question_of(&reply)?;
-            if self.unknown_behind(question).is_some() && Decision::parse(&reply.text).is_none() {
+            if self.unknown_behind(question).is_some() && Decision::from_answer(&reply.text).is_none() {
                 return refuse("unknown_decision", "answer happened, did_not or retry; the question stays open");
             }
             if meant.iter().any(|(known, _)| *known == question) {
@@ -149,7 +149,7 @@ impl Run {
         }
         let by = self.by(actor);
         for (question_id, text) in meant {
-            match (self.unknown_behind(question_id), Decision::parse(&text)) {
+            match (self.unknown_behind(question_id), Decision::from_answer(&text)) {
                 (Some(effect), Some(decision)) => self.resolve(effect, decision, None, actor, now)?,
                 _ => self.emit(Answered { question_id, text, by }, actor, now),
             }

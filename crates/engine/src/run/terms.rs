@@ -1,23 +1,7 @@
 //! The closed vocabularies of a run: kind, scope, status, stop reason, lane.
 
+use crate::words::words;
 use serde::{Deserialize, Serialize};
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        pub enum $name { $(#[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-            pub fn name(self) -> &'static str { match self { $($name::$variant => $word),+ } }
-            pub fn parse(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)+ _ => None }
-            }
-        }
-    };
-}
 
 words! { Kind { Homework = "homework", Tree = "tree", Task = "task" } }
 words! { ScopeKind { Global = "global", Project = "project", MultiProject = "multi_project" } }

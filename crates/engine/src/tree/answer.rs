@@ -3,6 +3,7 @@
 
 use crate::answer::{CallAnswer, Check, nullable, too_long, too_many};
 use crate::facts::tree::{ArtifactType, Deliverable, HintType, ProposedHint, ProposedResult, SuccessAssessment};
+use crate::words::words;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -26,20 +27,12 @@ pub enum Mode {
     Plan,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LeafDecision {
-    #[default]
-    Direct,
-    CriteriaTestable,
-}
-
-impl LeafDecision {
-    pub fn name(self) -> &'static str {
-        match self {
-            LeafDecision::Direct => "direct",
-            LeafDecision::CriteriaTestable => "criteria_testable",
-        }
+words! {
+    #[derive(Default)]
+    LeafDecision {
+        #[default]
+        Direct = "direct",
+        CriteriaTestable = "criteria_testable",
     }
 }
 

@@ -1,25 +1,25 @@
 //! The statuses of nodes and steps, and their transitions. The table is published in `docs/tree-transitions.md`; a test
 //! compares the two and checks every log against them.
 
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum NodeStatus {
-    Planning,
-    Delegating,
-    Executing,
-    /// Waits for its children.
-    Waiting,
-    Aggregating,
-    /// Waits for a person.
-    Blocked,
-    Completed,
-    Failed,
-    Canceled,
-    /// Reserved: a replan supersedes steps; the nodes that worked on them stay as they ended.
-    Superseded,
+words! {
+    NodeStatus {
+        Planning = "planning",
+        Delegating = "delegating",
+        Executing = "executing",
+        /// Waits for its children.
+        Waiting = "waiting",
+        Aggregating = "aggregating",
+        /// Waits for a person.
+        Blocked = "blocked",
+        Completed = "completed",
+        Failed = "failed",
+        Canceled = "canceled",
+        /// Reserved: a replan supersedes steps; the nodes that worked on them stay as they ended.
+        Superseded = "superseded",
+    }
 }
 
 use NodeStatus as S;
@@ -39,34 +39,6 @@ pub const TRANSITIONS: &[(NodeStatus, &[NodeStatus])] = &[
 ];
 
 impl NodeStatus {
-    pub const ALL: [NodeStatus; 10] = [
-        S::Planning,
-        S::Delegating,
-        S::Executing,
-        S::Waiting,
-        S::Aggregating,
-        S::Blocked,
-        S::Completed,
-        S::Failed,
-        S::Canceled,
-        S::Superseded,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            S::Planning => "planning",
-            S::Delegating => "delegating",
-            S::Executing => "executing",
-            S::Waiting => "waiting",
-            S::Aggregating => "aggregating",
-            S::Blocked => "blocked",
-            S::Completed => "completed",
-            S::Failed => "failed",
-            S::Canceled => "canceled",
-            S::Superseded => "superseded",
-        }
-    }
-
     pub fn is_terminal(self) -> bool {
         matches!(self, S::Completed | S::Failed | S::Canceled | S::Superseded)
     }
@@ -81,20 +53,10 @@ impl NodeStatus {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum NodeRole {
-    Planner,
-    Executor,
-}
-
-impl NodeRole {
-    pub fn name(self) -> &'static str {
-        match self {
-            NodeRole::Planner => "planner",
-            NodeRole::Executor => "executor",
-        }
+words! {
+    NodeRole {
+        Planner = "planner",
+        Executor = "executor",
     }
 }
 
