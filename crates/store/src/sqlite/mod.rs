@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use execute::{Failed, translate};
 use readers::Readers;
 use runtime::ports::Clock;
+use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
@@ -58,6 +59,17 @@ impl Sqlite {
         let opened = path.map_or_else(Connection::open_in_memory, Connection::open);
         let connection = writable(opened, path.unwrap_or(Path::new(":memory:")), &clock)?;
         Ok(Sqlite::Inline(Mutex::new(connection)))
+    }
+
+    /// Everything this inline database holds, in memory and on another clock.
+    pub fn copy_to_memory(&self, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
+        let Sqlite::Inline(source) = self else {
+            return Err(StoreError::Unusable("only an inline database can be copied".into()));
+        };
+        let source = source.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut copy = writable(Connection::open_in_memory(), Path::new(":memory:"), &clock)?;
+        Backup::new(&source, &mut copy).and_then(|backup| backup.step(-1)).map_err(|error| translate(&error))?;
+        Ok(Sqlite::Inline(Mutex::new(copy)))
     }
 
     /// `None` when there is no database there yet.
