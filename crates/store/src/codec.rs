@@ -29,7 +29,7 @@ pub fn unpack(bytes: &[u8]) -> Result<String, StoreError> {
         }
         _ => None,
     };
-    let damaged = || StoreError::Unusable("a stored text is damaged; run `pleach doctor`".into());
+    let damaged = || StoreError::Unusable("a stored text is damaged".into());
     text.and_then(|text| String::from_utf8(text).ok()).ok_or_else(damaged)
 }
 

@@ -26,10 +26,7 @@ pub fn number(row: &Row, column: usize) -> Result<u64, StoreError> {
 
 pub fn hash(row: &Row, column: usize) -> Result<Hash, StoreError> {
     let bytes = row.bytes(column)?;
-    bytes
-        .try_into()
-        .map(Hash)
-        .map_err(|_| StoreError::Unusable("a stored hash has the wrong length; run `pleach doctor`".into()))
+    bytes.try_into().map(Hash).map_err(|_| StoreError::Unusable("a stored hash has the wrong length".into()))
 }
 
 /// A word of a list whose names are those of its JSON.

@@ -45,7 +45,10 @@ async fn copy(session: &Session, source: PathBuf, target: &Database) -> Result<u
     };
     let options = attach::options(&session.config, Duration::ZERO);
     let copied = store::copy(&source, url, &options).await.map_err(|error| {
-        Failure::failed(format!("{} was not copied to {target}: {error}\nThe source is as it was.", source.display()))
+        Failure::failed(format!(
+            "{} was not copied to {target}: {error}\nThe source is as it was. `pleach doctor` says more about it.",
+            source.display()
+        ))
     })?;
     match session.json {
         true => session.print_json(&json!({

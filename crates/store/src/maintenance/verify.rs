@@ -64,8 +64,8 @@ impl SqlStore {
         }
         match row {
             None if chain.last == 0 && self.last_seq(run).await?.is_none() => Ok(LogCheck::Intact { events: 0 }),
-            None => broken(chain.last, "the run has no row; run `pleach rebuild`"),
-            Some(_) if !on_row => broken(chain.last, "the run's row and its log end differently; run `pleach rebuild`"),
+            None => broken(chain.last, "the run has no row"),
+            Some(_) if !on_row => broken(chain.last, "the run's row and its log end differently"),
             Some(_) => Ok(LogCheck::Intact { events: chain.last }),
         }
     }

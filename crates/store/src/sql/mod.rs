@@ -231,7 +231,7 @@ impl Row {
 }
 
 fn unreadable(column: usize, what: &str) -> StoreError {
-    StoreError::Unusable(format!("a stored row cannot be read: column {column} {what}; run `pleach doctor`"))
+    StoreError::Unusable(format!("a stored row cannot be read: column {column} {what}"))
 }
 
 /// The same text for PostgreSQL. `rows` > 1 repeats the tuple of an insert.
