@@ -1,4 +1,4 @@
-//! Folding a run out of the store, page by page.
+//! Folds a run from its log, page by page.
 
 use crate::ports::{Log, StoreError};
 use engine::event::Event;
@@ -7,7 +7,7 @@ use engine::run::Run;
 
 const PAGE: usize = 2_000;
 
-/// Whether events drafted here are in the log: a commit whose receipt was lost did happen, or did not.
+/// Whether events drafted here are in the log. A commit whose answer was lost may or may not have happened.
 pub async fn is_stored(log: &dyn Log, drafted: &[Event]) -> Result<bool, StoreError> {
     let Some(last) = drafted.last() else { return Ok(true) };
     let found = log.events(last.run_id, last.seq - 1, 1).await?;

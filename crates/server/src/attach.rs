@@ -171,7 +171,7 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     };
     let live = Live::default();
     // Somebody may take the database up and write to it while we look.
-    live.look_elsewhere(store.clone());
+    live.follow_other_processes(store.clone());
     let app = app(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
     Ok(Some(Attached {
         client: ApiClient::to_router(api::router(Arc::new(app), RequestSource::Private), actor),
@@ -264,7 +264,7 @@ async fn hold_database(
     let store = open_within(config, startup_wait).await?;
     let live = Live::default();
     if let Database::Postgres(_) = &config.database.value {
-        live.look_elsewhere(store.clone());
+        live.follow_other_processes(store.clone());
     }
     let catalogue = Arc::new(Catalogue::new(config));
     let performer: Arc<dyn Performer> = match load {

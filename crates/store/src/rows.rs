@@ -42,7 +42,7 @@ pub fn actor(actor: &ActorRecord) -> Statement {
 /// What a batch means for the run's own row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    Born,
+    Created,
     /// Its standing, limits, questions or report may have changed.
     Turned,
     /// It goes on as it is.
@@ -69,7 +69,7 @@ pub fn events(kind: Kind, events: &[Event]) -> Option<Statement> {
 
 pub fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
     let mut statements = match stage {
-        Stage::Born => born(&rows.run),
+        Stage::Created => created(&rows.run),
         Stage::Turned => vec![advanced(&rows.run, &tables::TURN_RUN, follows(&rows.run))],
         Stage::Working => vec![advanced(&rows.run, &tables::WORK_RUN, working(&rows.run))],
     };
@@ -81,7 +81,7 @@ pub fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
     statements
 }
 
-fn born(run: &RunRow) -> Vec<Statement> {
+fn created(run: &RunRow) -> Vec<Statement> {
     let mut values = vec![
         id(run.id),
         id(run.owner),

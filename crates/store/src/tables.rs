@@ -60,7 +60,7 @@ pub const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_id, jso
     label, created_at";
 pub const STEP: &str = "run_id, step, action, path, action_name, params, message, thought, ok, summary, result_hash, result_bytes, \
     artifacts, seq, started_at, ended_at";
-/// What a run is born with and keeps.
+/// What is set when a run is created and never changes.
 pub const BORN: &str =
     "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
 /// What follows from its log.

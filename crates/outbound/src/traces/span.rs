@@ -6,7 +6,7 @@ use engine::ids::RunId;
 use engine::time::Timestamp;
 use serde_json::{Value, json};
 
-/// Eight bytes that follow from what the span is about, so that one told twice is the same span.
+/// Eight bytes derived from what the span is about, so that a span sent twice has the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanId([u8; 8]);
 
