@@ -34,7 +34,7 @@ const CONFLICTS: u32 = 3;
 
 /// Why a driver let go of its run.
 #[derive(Debug, PartialEq, Eq)]
-pub enum DriveEnd {
+pub(crate) enum DriveEnd {
     /// Nothing more to do: it ended, waits or is paused.
     AtRest,
     LeaseLost,
@@ -88,7 +88,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub async fn drive(
+    pub(crate) async fn drive(
         commands: RunCommands,
         performer: Arc<dyn Performer>,
         breaker: Arc<Breaker>,

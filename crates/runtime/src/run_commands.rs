@@ -68,11 +68,11 @@ const ABSENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 impl Inner {
-    pub fn drivers(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>> {
+    pub(crate) fn drivers(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>> {
         self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn wanted(&self) -> MutexGuard<'_, HashSet<RunId>> {
+    pub(crate) fn wanted(&self) -> MutexGuard<'_, HashSet<RunId>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -71,7 +71,7 @@ fn nanos(at: Timestamp) -> String {
     format!("{}000000", at.0)
 }
 
-pub fn attribute((name, value): (&'static str, Value)) -> Value {
+pub(crate) fn attribute((name, value): (&'static str, Value)) -> Value {
     let value = match value {
         Value::Bool(yes) => json!({"boolValue": yes}),
         Value::Number(number) if number.is_f64() => json!({"doubleValue": number}),

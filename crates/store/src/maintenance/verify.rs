@@ -26,12 +26,12 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub fn of(run: RunId) -> Chain {
+    pub(crate) fn of(run: RunId) -> Chain {
         Chain { head: genesis(run), last: 0 }
     }
 
     /// `Err` with the seq and what is wrong there.
-    pub fn follow(&mut self, event: &Event) -> Result<(), (u64, &'static str)> {
+    pub(crate) fn follow(&mut self, event: &Event) -> Result<(), (u64, &'static str)> {
         if event.seq != self.last + 1 {
             return Err((self.last + 1, "an event is missing"));
         }
