@@ -1,8 +1,8 @@
 //! One run, from claim to rest: fold, do what is due, commit, act, wait.
 //!
-//! The in-memory run is ahead of the log only by one draft. When the draft cannot be committed (the log
-//! moved, a document changed, the database is away) the run is folded anew and what happened since the
-//! last commit is told to it again; a paid answer is never thrown away.
+//! The run in memory is ahead of the log by one draft at most. When the draft cannot be committed (the log moved, a document
+//! changed, the database is away) the run is folded again and every input since the last commit is applied again; a paid
+//! answer is never thrown away.
 
 use crate::breaker::Breaker;
 use crate::load::{is_stored, load};
@@ -29,12 +29,12 @@ use uuid::Uuid;
 
 /// How long calls in flight may take to finish once the process is asked to stop.
 const DRAIN: Duration = Duration::from_secs(8);
-/// Commits a tool may lose to other writers of the same document before it is told so.
+/// Commits a tool may lose to other writers of the same document before it is refused.
 const CONFLICTS: u32 = 3;
 
 /// Why a driver let go of its run.
 #[derive(Debug, PartialEq, Eq)]
-pub enum DriveEnd {
+pub(crate) enum DriveEnd {
     /// Nothing more to do: it ended, waits or is paused.
     AtRest,
     LeaseLost,
@@ -63,7 +63,7 @@ enum Input {
     Overdue(Timestamp),
 }
 
-/// Who waits to hear that a command is stored.
+/// Whoever waits until a command is stored.
 type Reply = Option<oneshot::Sender<Result<RunRow, CommandError>>>;
 
 pub(crate) struct Driver {
@@ -88,7 +88,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub async fn drive(
+    pub(crate) async fn drive(
         commands: RunCommands,
         performer: Arc<dyn Performer>,
         breaker: Arc<Breaker>,
@@ -376,8 +376,8 @@ impl Driver {
         let drained = self.drain_until;
         tokio::select! {
             biased;
-            note = self.messages.recv() => match note {
-                Some(DriverMessage::PendingCommand(order)) => self.order(order),
+            message = self.messages.recv() => match message {
+                Some(DriverMessage::PendingCommand(pending)) => self.take_command(pending),
                 Some(DriverMessage::Grown { last_seq }) => self.catch_up(last_seq).await?,
                 None => return Err(DriveEnd::LeaseLost),
             },
@@ -404,12 +404,11 @@ impl Driver {
     }
 
     /// A command is answered when it is stored, or refused at once.
-    fn order(&mut self, order: PendingCommand) {
-        let PendingCommand { command, actor, reply } = order;
+    fn take_command(&mut self, PendingCommand { command, actor, reply }: PendingCommand) {
         self.tell(Input::Command { command, actor, reply: Some(reply) });
     }
 
-    /// A command was recorded past us.
+    /// Another process recorded a command to this run.
     async fn catch_up(&mut self, last_seq: u64) -> Result<(), DriveEnd> {
         if last_seq > self.run.shared.last_seq {
             self.reload().await?;

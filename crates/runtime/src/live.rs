@@ -1,9 +1,9 @@
-//! What was committed, told to whoever listens in this process: per run, each event written out once and shared
-//! by all. A hint with content: the log is the truth, and a listener that falls behind re-reads it. Deltas (an
-//! answer as it grows) pass by here too and are kept nowhere.
+//! Broadcasts what was committed to listeners in this process. Each event is written out once and shared by all listeners of
+//! its run. The log is the truth: a listener that falls behind re-reads it. Deltas (an answer as it grows) are broadcast
+//! here too and never stored.
 
 mod commit;
-mod elsewhere;
+mod other_processes;
 
 pub use commit::Commit;
 
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast};
 
-/// What a listener may be behind before it has to read the log.
+/// How many messages a listener may be behind before it has to read the log.
 const RUN_CAPACITY: usize = 256;
 const LIFECYCLE_CAPACITY: usize = 4_096;
 
@@ -37,25 +37,25 @@ pub struct Live {
 }
 
 struct Broadcast {
-    /// `run.*` events of every run: the turns of their lives.
+    /// The `run.*` events of every run.
     lifecycle: broadcast::Sender<Arc<Event>>,
     /// Runs whose log grew.
     changed: broadcast::Sender<RunId>,
     channels: Mutex<HashMap<RunId, RunChannel>>,
-    /// Rung when a first listener comes.
+    /// Notified when a run gets its first listener.
     first_listener: Notify,
     commits: AtomicU64,
     events: AtomicU64,
 }
 
-/// What was told since the process began.
+/// What was published since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublishedCounts {
     pub commits: u64,
     pub events: u64,
 }
 
-/// What is told in a room. One channel for both: a thousand listeners that wait for two would lock each other out twice.
+/// What a run's channel carries. Both kinds share one channel: with two, a thousand listeners contend for two locks.
 #[derive(Clone, Debug)]
 pub enum Message {
     Commit(Arc<Commit>),
@@ -63,17 +63,17 @@ pub enum Message {
     Delta(Arc<str>),
 }
 
-/// Where the listeners of one run are.
+/// The channel of one run's listeners.
 struct RunChannel {
     messages: broadcast::Sender<Message>,
-    /// The newest seq that was told here; nothing is told twice by those who only look.
+    /// The newest published seq, so that polling for other processes' commits publishes nothing twice.
     published: u64,
 }
 
-/// A place in a run's room, given back when it is dropped.
+/// A subscription to one run. The run's channel is removed with its last listener.
 pub struct Listener {
     pub messages: broadcast::Receiver<Message>,
-    /// Last: by now this listener's receiver is gone.
+    /// The last field, so that it is dropped after this listener's receiver and does not count it.
     _leave: LeaveOnDrop,
 }
 
@@ -129,7 +129,7 @@ impl Live {
         }
     }
 
-    /// The run was removed: its listeners hear it by the end of their room.
+    /// The run was removed: its channel closes, which ends its listeners.
     pub fn forget(&self, run: RunId) {
         self.shared.channels().remove(&run);
         let _ = self.shared.changed.send(run);
@@ -146,7 +146,7 @@ impl Live {
         let _ = channel.messages.send(Message::Commit(Arc::new(commit)));
     }
 
-    /// Pass on how an answer grows, if anybody looks.
+    /// Broadcasts a piece of a growing answer, if the run has listeners.
     pub fn send_delta(&self, delta: &Delta<'_>) {
         let sender = self.shared.channels().get(&delta.run_id).map(|channel| channel.messages.clone());
         if let (Some(sender), Ok(json)) = (sender, serde_json::to_string(delta)) {
@@ -154,7 +154,8 @@ impl Live {
         }
     }
 
-    /// From now on. Listen first, then read the log: what is committed in between comes twice, never not at all.
+    /// Everything published from now on. Listen first, then read the log: what is committed in between then comes twice instead
+    /// of being missed.
     pub fn listen(&self, run: RunId) -> Listener {
         let mut channels = self.shared.channels();
         let channel = channels.entry(run).or_insert_with(|| {
@@ -169,7 +170,7 @@ impl Live {
         self.shared.lifecycle.subscribe()
     }
 
-    /// Which runs' logs grow.
+    /// The runs whose log grew.
     pub fn changed(&self) -> broadcast::Receiver<RunId> {
         self.shared.changed.subscribe()
     }
@@ -178,7 +179,7 @@ impl Live {
         PublishedCounts { commits: self.shared.commits.load(Relaxed), events: self.shared.events.load(Relaxed) }
     }
 
-    /// How many runs are listened to, and by how many.
+    /// How many runs have listeners, and how many listeners there are.
     pub fn audience(&self) -> (usize, usize) {
         let channels = self.shared.channels();
         (channels.len(), channels.values().map(|channel| channel.messages.receiver_count()).sum())
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t14_a_room_stays_while_anybody_is_in_it() {
+    fn t14_a_runs_channel_stays_while_it_has_listeners() {
         let live = Live::default();
         let run = RunId(uuid::Uuid::nil());
         let (mut first, second) = (live.listen(run), live.listen(run));

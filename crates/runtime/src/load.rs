@@ -1,4 +1,4 @@
-//! Folding a run out of the store, page by page.
+//! Folds a run from its log, page by page.
 
 use crate::ports::{Log, StoreError};
 use engine::event::Event;
@@ -7,15 +7,15 @@ use engine::run::Run;
 
 const PAGE: usize = 2_000;
 
-/// Whether events drafted here are in the log: a commit whose receipt was lost did happen, or did not.
-pub async fn is_stored(log: &dyn Log, drafted: &[Event]) -> Result<bool, StoreError> {
+/// Whether events drafted here are in the log. A commit whose answer was lost may or may not have happened.
+pub(crate) async fn is_stored(log: &dyn Log, drafted: &[Event]) -> Result<bool, StoreError> {
     let Some(last) = drafted.last() else { return Ok(true) };
     let found = log.events(last.run_id, last.seq - 1, 1).await?;
     Ok(found.first().is_some_and(|stored| stored.hash == last.hash))
 }
 
 /// `None` when there is no such run.
-pub async fn load(log: &dyn Log, id: RunId) -> Result<Option<Run>, StoreError> {
+pub(crate) async fn load(log: &dyn Log, id: RunId) -> Result<Option<Run>, StoreError> {
     let mut run: Option<Run> = None;
     loop {
         let after = run.as_ref().map_or(0, |run| run.shared.last_seq);

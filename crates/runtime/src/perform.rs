@@ -1,4 +1,4 @@
-//! One piece of work, performed. Whatever becomes of it, the run is told.
+//! Performs one piece of work. The run always learns the outcome, even of a panic.
 
 use crate::ports::Performer;
 use engine::effect::{CallError, CallFailure, Job, Outcome, ToolOutcome, Work};

@@ -6,22 +6,22 @@ use engine::time::Timestamp;
 use tokio::time::Instant;
 
 #[derive(Clone, Copy, Debug)]
-pub struct RunClock {
+pub(crate) struct RunClock {
     start: Timestamp,
     since: Instant,
 }
 
 impl RunClock {
-    pub fn starting_at(start: Timestamp) -> RunClock {
+    pub(crate) fn starting_at(start: Timestamp) -> RunClock {
         RunClock { start, since: Instant::now() }
     }
 
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.start.plus_ms(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX))
     }
 
     /// The log has reached `at`, by another process's hand: time goes on from there and never back.
-    pub fn reach(&mut self, at: Timestamp) {
+    pub(crate) fn reach(&mut self, at: Timestamp) {
         if at > self.now() {
             *self = RunClock::starting_at(at);
         }

@@ -1,6 +1,5 @@
-//! Where people's commands arrive. A run driven in this process decides them itself, between two
-//! commits; any other run is folded here and the command appended by its expected seq, which its
-//! driver elsewhere notices.
+//! Takes people's commands to runs. The driver of a run in this process decides them itself, between two commits. Any other
+//! run is folded here and the command is appended at the expected seq; a driver in another process notices that.
 
 use crate::live::Live;
 use crate::load::{is_stored, load};
@@ -17,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
-/// A command to a driver, with who waits for the answer.
+/// A command to a driver, with the channel for its answer.
 pub(crate) struct PendingCommand {
     pub command: Command,
     pub actor: Actor,
@@ -26,7 +25,7 @@ pub(crate) struct PendingCommand {
 
 pub(crate) enum DriverMessage {
     PendingCommand(PendingCommand),
-    /// The log ends here now, perhaps by someone else's hand.
+    /// The log ends here now; another process may have appended.
     Grown {
         last_seq: u64,
     },
@@ -53,15 +52,15 @@ pub(crate) struct Inner {
     pub live: Live,
     pub drivers: Mutex<HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>>,
     pub wanted: Mutex<HashSet<RunId>>,
-    /// Rung when there may be something to claim.
+    /// Notified when there may be something to claim.
     pub work_available: Notify,
-    /// Why this process cannot go on driving with its store, once it cannot.
+    /// Set once this process cannot go on driving with its store: the reason.
     pub unable: watch::Sender<Option<String>>,
 }
 
-/// Appends of one command that may meet a moving log before we give up.
+/// How often one command may lose to other appends before it is given up.
 const TRIES: usize = 50;
-/// From a claim to the mailbox of whoever made it.
+/// The time between a claim in this process and the mailbox of its new driver.
 const TAKING_UP: Duration = Duration::from_millis(5);
 /// For how long a command may keep drivers away from a run that nobody drove.
 const ABSENCE: Duration = Duration::from_secs(5);
@@ -69,11 +68,11 @@ const ABSENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 impl Inner {
-    pub fn drivers(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>> {
+    pub(crate) fn drivers(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>> {
         self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn wanted(&self) -> MutexGuard<'_, HashSet<RunId>> {
+    pub(crate) fn wanted(&self) -> MutexGuard<'_, HashSet<RunId>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,7 +82,7 @@ impl RunCommands {
         RunCommands::with_live(log, clock, Live::default())
     }
 
-    /// What is decided here is told there.
+    /// Publishes what is decided here on this `live`.
     pub fn with_live(log: Arc<dyn Log>, clock: Arc<dyn Clock>, live: Live) -> RunCommands {
         let inner = Inner {
             log,
@@ -115,7 +114,7 @@ impl RunCommands {
         match self.append(run).await {
             Ok(row) => Ok(row),
             Err(AppendError::Store(error)) => Err(error.into()),
-            // Whose run that is and how far it got is nobody else's business.
+            // The caller may not be allowed to see that run, so nothing is said about it.
             Err(_) => {
                 let message = format!("the id {id} cannot be used for a run; leave it out and one is chosen");
                 Err(CommandError::Refused(Refusal::new("id_taken", message)))
@@ -130,13 +129,13 @@ impl RunCommands {
         }
     }
 
-    /// What the driver in this process says to it. `None`: there is none, or it left with the order unread, and the command
-    /// is still ours to record.
+    /// The answer of the driver in this process. `None`: there is none, or it ended before it read the command, which is
+    /// still ours to record.
     async fn ask_driver(&self, id: RunId, command: &Command, actor: Actor) -> Option<Result<RunRow, CommandError>> {
         let driver = self.inner.drivers().get(&id).cloned()?;
         let (reply, answer) = oneshot::channel();
-        let order = PendingCommand { command: command.clone(), actor, reply };
-        driver.send(DriverMessage::PendingCommand(order)).ok()?;
+        let pending = PendingCommand { command: command.clone(), actor, reply };
+        driver.send(DriverMessage::PendingCommand(pending)).ok()?;
         answer.await.ok()
     }
 
@@ -215,18 +214,18 @@ impl RunCommands {
     /// Returns when a run can neither be driven nor marked as failed here, with the reason: waiting for its end is in
     /// vain. Other runs may go on.
     pub async fn unable(&self) -> String {
-        let mut told = self.inner.unable.subscribe();
+        let mut unable = self.inner.unable.subscribe();
         loop {
-            if let Some(why) = told.borrow_and_update().clone() {
+            if let Some(why) = unable.borrow_and_update().clone() {
                 return why;
             }
-            if told.changed().await.is_err() {
+            if unable.changed().await.is_err() {
                 return std::future::pending().await;
             }
         }
     }
 
-    /// Ask this process to drive the run too, though it is not on general duty.
+    /// Asks this process to drive the run, even with `Duty::Asked`.
     pub fn drive(&self, id: RunId) {
         self.inner.wanted().insert(id);
         self.inner.work_available.notify_one();
@@ -249,7 +248,7 @@ impl RunCommands {
     }
 }
 
-/// Until this run's life takes a turn, or something was missed.
+/// Until the run's next `run.*` event, or until messages were missed.
 async fn lifecycle_changed(lifecycle: &mut broadcast::Receiver<Arc<Event>>, run: RunId) {
     loop {
         match lifecycle.recv().await {

@@ -75,7 +75,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub async fn committed(&mut self, log: &(impl Log + ?Sized), run: RunId, events: &[Event]) {
+    pub(crate) async fn committed(&mut self, log: &(impl Log + ?Sized), run: RunId, events: &[Event]) {
         let Some(last) = events.last().map(|event| event.seq) else { return };
         let first = events[0].seq;
         match self.view.take_if(|view| view.seq() + 1 == first) {

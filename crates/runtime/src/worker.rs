@@ -1,5 +1,5 @@
-//! Holds leases: claims runs that nobody drives, gives each a driver, keeps the leases alive, and gives
-//! them back when the process stops.
+//! Holds leases: claims runs that nobody drives, gives each a driver, renews the leases, and releases them when the process
+//! stops.
 
 use crate::breaker::Breaker;
 use crate::driver::{DriveEnd, Driver};
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub enum Duty {
     /// Every live run of the database.
     All,
-    /// Only those that were asked for.
+    /// Only those passed to `RunCommands::drive`.
     Asked,
 }
 
@@ -36,7 +36,7 @@ pub struct WorkerConfig {
 
 /// Ready runs are looked for at least this often, even if every hint is lost.
 const POLL: Duration = Duration::from_millis(500);
-/// How long a file on this machine may fail before those who wait are told.
+/// How long a database file on this machine may fail before waiting clients are told.
 const PATIENCE: Duration = Duration::from_secs(30);
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
@@ -48,7 +48,7 @@ pub struct Worker {
     held: BTreeMap<RunId, (Lease, CancellationToken)>,
     drivers: JoinSet<DriveEnd>,
     tasks: HashMap<Id, Lease>,
-    /// Runs whose log or machine makes this program stumble: never claimed again here.
+    /// Runs that this program cannot read or drive: never claimed again by this process.
     set_aside: HashSet<RunId>,
     stopping: CancellationToken,
     /// Since when every claim and renewal failed.
@@ -65,7 +65,7 @@ impl Worker {
         Worker::with_live(Live::default(), log, performer, clock, config)
     }
 
-    /// What is committed here is told there.
+    /// Publishes what is committed on this `live`.
     pub fn with_live(
         live: Live,
         log: Arc<dyn Log>,
@@ -101,7 +101,7 @@ impl Worker {
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let commands = self.commands.clone();
-            // Looking after what is held is no reason to ask for more.
+            // Renewing and watching free no slot, so they do not lead to a claim.
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => break,
@@ -195,7 +195,7 @@ impl Worker {
         }
     }
 
-    /// One poisoned run never stops the others. It is marked failed from its row, without folding it.
+    /// One unreadable run never stops the others. It is marked failed from its row, because its log cannot be folded.
     async fn put_aside(&mut self, lease: Lease, why: String) {
         tracing::error!(run = %lease.run_id, why, "run set aside");
         self.set_aside.insert(lease.run_id);
@@ -213,7 +213,7 @@ impl Worker {
         let events = batch.events.clone();
         let append = Append { batch, rows, fence: Some(lease.clone()), claim_for: None };
         self.commands.log().append(append).await.map_err(|error| error.to_string())?;
-        // Those who wait for its end hear of it only here.
+        // No driver publishes this: clients that wait for the run's end learn of it only here.
         self.commands.inner.live.publish(&events);
         Ok(())
     }
@@ -239,7 +239,7 @@ impl Worker {
         }
     }
 
-    /// A shared database comes back. One that is a file on this machine has nobody else to mend it.
+    /// A shared database comes back. A file on this machine that keeps failing does not, so waiting clients are told.
     fn store_failed(&mut self, error: &StoreError) {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         let lasting = !self.config.shared && matches!(error, StoreError::Unavailable(_)) && since.elapsed() > PATIENCE;
@@ -248,7 +248,7 @@ impl Worker {
         }
     }
 
-    /// Commands may have been recorded by another process: tell the drivers concerned.
+    /// Another process may have recorded commands: tells the drivers of those runs.
     async fn watch(&self) {
         let Ok(heads) = self.commands.log().heads(&self.config.id).await else { return };
         let drivers = self.commands.inner.drivers();
@@ -271,7 +271,7 @@ impl Worker {
     }
 }
 
-/// Takes the driver's mailbox away when it ends, even by panic, so that commands find their other way.
+/// Removes the driver's mailbox when it ends, even by panic, so that commands are recorded without it.
 struct Guard {
     commands: RunCommands,
     run: RunId,

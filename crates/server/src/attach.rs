@@ -175,7 +175,7 @@ pub(crate) async fn to_read(config: &Config, actor: &str) -> Result<Option<Attac
     };
     let live = Live::default();
     // Another process may start to write to the database while this one reads.
-    live.look_elsewhere(store.clone());
+    live.follow_other_processes(store.clone());
     let app = app(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
     Ok(Some(Attached {
         client: ApiClient::to_router(api::router(Arc::new(app), RequestSource::Private), actor),
@@ -268,7 +268,7 @@ async fn hold_database(
     let store = open_within(config, startup_wait).await?;
     let live = Live::default();
     if let Database::Postgres(_) = &config.database.value {
-        live.look_elsewhere(store.clone());
+        live.follow_other_processes(store.clone());
     }
     let catalogue = Arc::new(Catalogue::new(config));
     let performer: Arc<dyn Performer> = match scope {

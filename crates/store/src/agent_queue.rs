@@ -1,6 +1,6 @@
 //! Whose turn it is: of one subagent's tasks one is held at a time, and the oldest that is due comes first.
 
-use crate::claims::{Claim, Whose, lease_chosen};
+use crate::claims::{Candidates, Claim, lease_chosen};
 use crate::log::unguarded;
 use crate::sql::{Query, Row, Statement, id};
 use crate::{SqlStore, StoreError};
@@ -18,7 +18,7 @@ impl SqlStore {
     pub(crate) async fn take_tasks(
         &self,
         claim: &Claim<'_>,
-        wanted: &[(Whose, usize)],
+        wanted: &[(Candidates, usize)],
     ) -> Result<Vec<Vec<Row>>, StoreError> {
         // Mostly there is none, and then nobody is kept waiting.
         let mut waiting = Query::new(WAITING);
@@ -29,14 +29,14 @@ impl SqlStore {
             return Ok(vec![Vec::new(); wanted.len()]);
         }
         let alone = Statement::new(self.backend.alone_with("agents"), vec![]);
-        let turns = wanted.iter().map(|(whose, most)| turn(claim, whose, *most));
+        let turns = wanted.iter().map(|(candidates, most)| turn(claim, candidates, *most));
         let written = self.backend.write([alone].into_iter().chain(turns).collect()).await.map_err(unguarded)?;
         // What keeps others off may answer something of its own.
         Ok(written.into_iter().skip(1).collect())
     }
 }
 
-fn turn(claim: &Claim<'_>, whose: &Whose, limit: usize) -> Statement {
+fn turn(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
     let mut query = Query::new("WITH chosen AS MATERIALIZED (");
     query.push(WAITING).push(NOBODY_ELSE);
     if !claim.driving.is_empty() {
@@ -46,10 +46,10 @@ fn turn(claim: &Claim<'_>, whose: &Whose, limit: usize) -> Statement {
     if !claim.driving.is_empty() {
         query.push(" AND j.run_id NOT IN ").bind_list(claim.driving.iter().map(id));
     }
-    match whose {
-        Whose::Run(run) => query.push(" AND j.run_id = ").bind(id(*run)),
-        Whose::Lapsed => query.push(" AND j.lease_owner IS NOT NULL").push(FIRST_OF_ITS_AGENT),
-        Whose::Owner(owner) => query.push(" AND j.owner = ").bind(owner.as_str()).push(FIRST_OF_ITS_AGENT),
+    match candidates {
+        Candidates::Run(run) => query.push(" AND j.run_id = ").bind(id(*run)),
+        Candidates::Lapsed => query.push(" AND j.lease_owner IS NOT NULL").push(FIRST_OF_ITS_AGENT),
+        Candidates::Owner(owner) => query.push(" AND j.owner = ").bind(owner.as_str()).push(FIRST_OF_ITS_AGENT),
     };
     query.push(" ORDER BY j.due, j.run_id LIMIT ").bind(limit).push(") ");
     lease_chosen(&mut query, claim);

@@ -15,14 +15,14 @@ use runtime::ports::Slice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-pub const AGENT: &str = "SELECT g.id, a.handle, a.name, g.owner, g.identity, g.actions, g.model, g.version, g.created_at, g.updated_at \
+pub(crate) const AGENT: &str = "SELECT g.id, a.handle, a.name, g.owner, g.identity, g.actions, g.model, g.version, g.created_at, g.updated_at \
     FROM agents g JOIN actors a ON a.id = g.id WHERE 1 = 1";
 const PAD: &str = "SELECT version, content, actor, run_id, seq, step, at FROM agent_scratchpads WHERE agent_id = ";
 const NEWEST: &str = "SELECT version, content, actor, run_id, seq, step, at, agent_id FROM agent_scratchpads p \
     WHERE version = (SELECT MAX(n.version) FROM agent_scratchpads n WHERE n.agent_id = p.agent_id) AND agent_id IN ";
 const CHANGE: &str = "UPDATE agents SET identity = ?1, actions = ?2, model = ?3, version = ?4, updated_at = ?5 WHERE id = ?6 AND version = ?7";
 
-pub fn agent(row: &Row) -> Result<AgentRecord, StoreError> {
+pub(crate) fn agent(row: &Row) -> Result<AgentRecord, StoreError> {
     Ok(AgentRecord {
         id: row.parse(0)?,
         handle: row.text(1)?.to_owned(),
@@ -68,7 +68,7 @@ fn made(agent: &AgentRecord) -> Statement {
 }
 
 /// Guarded: of two who wrote on the same version one is told so.
-pub fn scratchpad_written(agent: ActorId, pad: &PadVersion) -> Statement {
+pub(crate) fn scratchpad_written(agent: ActorId, pad: &PadVersion) -> Statement {
     let values = vec![
         id(agent),
         Value::from(pad.version),
@@ -161,9 +161,9 @@ static UPSERT_STEP: LazyLock<String> = LazyLock::new(|| {
     let set = came_of_it.split(", ").map(|column| format!("{column} = excluded.{column}")).collect::<Vec<_>>();
     insert("agent_task_steps", STEP, &format!(" ON CONFLICT (run_id, step) DO UPDATE SET {}", set.join(", ")))
 });
-pub static STEPS: LazyLock<String> = LazyLock::new(|| format!("SELECT {STEP} FROM agent_task_steps"));
+pub(crate) static STEPS: LazyLock<String> = LazyLock::new(|| format!("SELECT {STEP} FROM agent_task_steps"));
 
-pub fn steps(rows: &[StepRow]) -> Option<Statement> {
+pub(crate) fn steps(rows: &[StepRow]) -> Option<Statement> {
     let row = |row: &StepRow| {
         vec![
             id(row.run_id),
@@ -187,7 +187,7 @@ pub fn steps(rows: &[StepRow]) -> Option<Statement> {
     (!rows.is_empty()).then(|| Statement::many(UPSERT_STEP.as_str(), rows.iter().map(row).collect()))
 }
 
-pub fn read_step(row: &Row) -> Result<StepRow, StoreError> {
+pub(crate) fn read_step(row: &Row) -> Result<StepRow, StoreError> {
     let words = |column: usize| Ok::<_, StoreError>(row.optional_text(column)?.map(str::to_owned));
     let result = match row.optional_int(11)? {
         Some(bytes) => Some(BlobRef { hash: records::hash(row, 10)?, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }),

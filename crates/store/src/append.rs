@@ -140,7 +140,7 @@ impl SqlStore {
 
 fn stage(append: &Append) -> Stage {
     match append.batch.events.iter().all(|event| event.fact.is_work()) {
-        _ if append.batch.expected_seq == 0 => Stage::Born,
+        _ if append.batch.expected_seq == 0 => Stage::Created,
         true => Stage::Working,
         false => Stage::Turned,
     }
@@ -162,7 +162,7 @@ fn head(append: &Append, stage: Stage) -> Statement {
     let state = Value::from(state);
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
-    if stage == Stage::Born {
+    if stage == Stage::Created {
         let epoch = i64::from(append.claim_for.is_some());
         let held_for = append.claim_for.is_some().then_some(FIRST_LEASE.as_millis() as i64);
         let kind = Value::from(run.kind.name());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Grouped by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WriteError {
+pub(crate) enum WriteError {
     /// A guard saw no row; nothing was written. Look again and decide.
     Refused(Guard),
     /// The connection went away during the commit: it may or may not have happened. Look before trying again.
@@ -22,7 +22,7 @@ impl From<StoreError> for WriteError {
 }
 
 #[async_trait]
-pub trait Backend: Send + Sync + 'static {
+pub(crate) trait Backend: Send + Sync + 'static {
     /// All of the statements in one transaction, in order, or none of them. Durable when it returns.
     /// Rows come back per statement.
     async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError>;

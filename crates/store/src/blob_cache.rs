@@ -11,18 +11,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MOST: usize = 50_000;
 
 #[derive(Default)]
-pub struct BlobCache(Mutex<HashSet<(RunId, Hash)>>);
+pub(crate) struct BlobCache(Mutex<HashSet<(RunId, Hash)>>);
 
 impl BlobCache {
     /// The texts that still have to be written for this run.
-    pub fn fresh<'a>(&self, run: RunId, blobs: &'a [Blob]) -> Vec<&'a Blob> {
+    pub(crate) fn fresh<'a>(&self, run: RunId, blobs: &'a [Blob]) -> Vec<&'a Blob> {
         let known = self.lock();
         let mut seen = HashSet::new();
         blobs.iter().filter(|blob| !known.contains(&(run, blob.hash)) && seen.insert(blob.hash)).collect()
     }
 
     /// After the commit.
-    pub fn remember(&self, run: RunId, blobs: &[Blob]) {
+    pub(crate) fn remember(&self, run: RunId, blobs: &[Blob]) {
         let mut known = self.lock();
         if known.len() + blobs.len() > MOST {
             known.clear();

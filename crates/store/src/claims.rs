@@ -18,11 +18,11 @@ pub(crate) struct Claim<'a> {
     pub driving: &'a [RunId],
 }
 
-/// Whose runs one statement may take.
+/// The runs that one statement may claim.
 #[derive(Clone, Debug)]
-pub(crate) enum Whose {
+pub(crate) enum Candidates {
     Run(RunId),
-    /// Anybody's, whose lease has lapsed.
+    /// Any run whose lease has lapsed.
     Lapsed,
     Owner(String),
 }
@@ -50,7 +50,7 @@ const WAITING: &str = "WITH RECURSIVE owners (owner) AS (\
 impl SqlStore {
     pub(crate) async fn claim_due(&self, claim: &Claim<'_>, limit: usize) -> Result<Vec<Claimed>, StoreError> {
         let mut taken = match claim.only {
-            Some(run) => self.take(claim, &[(Whose::Run(run), limit)]).await?.into_iter().flatten().collect(),
+            Some(run) => self.take(claim, &[(Candidates::Run(run), limit)]).await?.into_iter().flatten().collect(),
             None => self.take_in_turn(claim, limit).await?,
         };
         taken.sort_by_key(|(due, claimed)| (*due, claimed.lease.run_id));
@@ -70,12 +70,12 @@ impl SqlStore {
         }
         let mut taken = Vec::new();
         if lapsed {
-            taken.extend(self.take(claim, &[(Whose::Lapsed, limit)]).await?.into_iter().flatten());
+            taken.extend(self.take(claim, &[(Candidates::Lapsed, limit)]).await?.into_iter().flatten());
         }
         while !owners.is_empty() && taken.len() < limit {
             let shares = shares(&owners, limit - taken.len());
             let wanted =
-                owners.iter().zip(&shares).map(|(waiting, share)| (Whose::Owner(waiting.owner.clone()), *share));
+                owners.iter().zip(&shares).map(|(waiting, share)| (Candidates::Owner(waiting.owner.clone()), *share));
             let given = self.take(claim, &wanted.collect::<Vec<_>>()).await?;
             for ((waiting, share), given) in owners.iter_mut().zip(&shares).zip(given) {
                 // Whoever had fewer than their share has no more: the rest of it goes to the others.
@@ -88,11 +88,15 @@ impl SqlStore {
     }
 
     /// For each of `wanted` at most so many, an agent's tasks before other runs.
-    async fn take(&self, claim: &Claim<'_>, wanted: &[(Whose, usize)]) -> Result<Vec<Vec<(i64, Claimed)>>, StoreError> {
+    async fn take(
+        &self,
+        claim: &Claim<'_>,
+        wanted: &[(Candidates, usize)],
+    ) -> Result<Vec<Vec<(i64, Claimed)>>, StoreError> {
         let mut taken = self.take_tasks(claim, wanted).await?;
-        let runs = wanted.iter().zip(&taken).map(|((whose, most), tasks)| {
+        let runs = wanted.iter().zip(&taken).map(|((candidates, most), tasks)| {
             let left = most.saturating_sub(tasks.len());
-            runs(claim, whose, left)
+            runs(claim, candidates, left)
         });
         let runs = self.backend.write(runs.collect()).await.map_err(unguarded)?;
         taken.iter_mut().zip(runs).for_each(|(taken, runs)| taken.extend(runs));
@@ -114,19 +118,19 @@ fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
 }
 
 /// Each by one index: an `OR` over both ranges would scan the whole table.
-fn runs(claim: &Claim<'_>, whose: &Whose, limit: usize) -> Statement {
+fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
     let mut query =
         Query::new("WITH chosen AS MATERIALIZED (SELECT run_id FROM jobs WHERE state = 'live' AND agent IS NULL AND ");
-    let order = match whose {
-        Whose::Owner(owner) => {
+    let order = match candidates {
+        Candidates::Owner(owner) => {
             query.push("lease_owner IS NULL AND due <= now_ms() AND owner = ").bind(owner.as_str());
             "due, run_id"
         }
-        Whose::Lapsed => {
+        Candidates::Lapsed => {
             query.push("lease_owner IS NOT NULL AND lease_until <= now_ms()");
             "lease_until"
         }
-        Whose::Run(run) => {
+        Candidates::Run(run) => {
             query.push("(lease_owner IS NULL AND due <= now_ms() OR lease_owner IS NOT NULL AND lease_until <= now_ms()) AND run_id = ");
             query.bind(id(*run));
             "run_id"

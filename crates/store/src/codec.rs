@@ -11,7 +11,7 @@ const WORTH_COMPRESSING: usize = 128;
 const LONGEST: usize = 256 << 20;
 
 /// One tag byte, then the text as it is, or its length and the text compressed, whichever is smaller.
-pub fn pack(text: &str) -> Vec<u8> {
+pub(crate) fn pack(text: &str) -> Vec<u8> {
     let compressed = (text.len() >= WORTH_COMPRESSING).then(|| lz4_flex::compress(text.as_bytes()));
     match (compressed, u32::try_from(text.len())) {
         (Some(compressed), Ok(length)) if compressed.len() + 4 < text.len() => {
@@ -21,7 +21,7 @@ pub fn pack(text: &str) -> Vec<u8> {
     }
 }
 
-pub fn unpack(bytes: &[u8]) -> Result<String, StoreError> {
+pub(crate) fn unpack(bytes: &[u8]) -> Result<String, StoreError> {
     let text = match bytes.split_first() {
         Some((&PLAIN, text)) => Some(text.to_vec()),
         Some((&LZ4, body)) => {
@@ -29,7 +29,7 @@ pub fn unpack(bytes: &[u8]) -> Result<String, StoreError> {
         }
         _ => None,
     };
-    let damaged = || StoreError::Unusable("a stored text is damaged; run `pleach doctor`".into());
+    let damaged = || StoreError::Unusable("a stored text is damaged".into());
     text.and_then(|text| String::from_utf8(text).ok()).ok_or_else(damaged)
 }
 
@@ -39,7 +39,7 @@ fn inflate(length: usize, body: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// `platform`, `person:<id>`, `subagent:<id>`: a third of the JSON form, in every event.
-pub fn actor_text(actor: &Actor) -> String {
+pub(crate) fn actor_text(actor: &Actor) -> String {
     match actor {
         Actor::Platform => "platform".into(),
         Actor::Person(id) => format!("person:{id}"),
@@ -47,7 +47,7 @@ pub fn actor_text(actor: &Actor) -> String {
     }
 }
 
-pub fn parse_actor(text: &str) -> Result<Actor, StoreError> {
+pub(crate) fn parse_actor(text: &str) -> Result<Actor, StoreError> {
     let unknown = || StoreError::Unusable(format!("a stored actor cannot be read: {text}"));
     match text.split_once(':') {
         None if text == "platform" => Ok(Actor::Platform),

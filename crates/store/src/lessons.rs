@@ -40,9 +40,9 @@ const COLUMNS: &str =
     "id, agent_id, text, status, run_id, seq, iteration, branch_id, node_id, at, settled_by, settled_at, version";
 static ADD: LazyLock<String> = LazyLock::new(|| insert("agent_lessons", COLUMNS, " ON CONFLICT DO NOTHING"));
 const SETTLE: &str = "UPDATE agent_lessons SET status = ?1, settled_by = ?2, settled_at = ?3, version = ?4 WHERE id = ?5 AND status = 'pending'";
-pub static LESSON: LazyLock<String> = LazyLock::new(|| format!("SELECT {COLUMNS} FROM agent_lessons"));
+pub(crate) static LESSON: LazyLock<String> = LazyLock::new(|| format!("SELECT {COLUMNS} FROM agent_lessons"));
 
-pub fn added(lesson: &Lesson) -> Statement {
+pub(crate) fn added(lesson: &Lesson) -> Statement {
     let values = vec![
         id(lesson.id),
         id(lesson.agent_id),
@@ -62,7 +62,7 @@ pub fn added(lesson: &Lesson) -> Statement {
 }
 
 /// Guarded: of two who settle the same lesson one is told so.
-pub fn settled(lesson: &Lesson) -> Statement {
+pub(crate) fn settled(lesson: &Lesson) -> Statement {
     let values = vec![
         Value::from(lesson.status.name()),
         Value::from(lesson.settled_by.as_ref().map(codec::actor_text)),
@@ -74,11 +74,11 @@ pub fn settled(lesson: &Lesson) -> Statement {
 }
 
 /// The version and the lessons in it, all or nothing.
-pub fn promoted(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
+pub(crate) fn promoted(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
     std::iter::once(scratchpad_written(agent, pad)).chain(lessons.iter().map(settled)).collect()
 }
 
-pub fn read(row: &Row) -> Result<Lesson, StoreError> {
+pub(crate) fn read(row: &Row) -> Result<Lesson, StoreError> {
     let Origin { run_id, seq } = records::origin(row, 4, 5)?;
     Ok(Lesson {
         id: row.parse(0)?,

@@ -136,8 +136,10 @@ pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreE
 /// SQLite in the calling task, on the given clock, in a file or in memory: every answer is there when it is
 /// asked for, so a simulation stays in control of order and time.
 pub async fn open_inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Arc<SqlStore>, StoreError> {
-    let place = path.map_or_else(|| "memory".into(), |path| path.display().to_string());
-    let backend = sqlite::Sqlite::inline(path, clock)?;
+    let (backend, place) = match path {
+        Some(path) => (sqlite::Sqlite::inline(Some(path), clock)?, path.display().to_string()),
+        None => (migrate::in_memory(clock)?, "memory".into()),
+    };
     SqlStore::ready(Box::new(backend), Engine::Sqlite, &place, PROJECT_ITEMS).await
 }
 
@@ -160,7 +162,7 @@ impl SqlStore {
         migrate::migrate(backend.as_ref(), engine, place).await?;
         if maintenance::is_unfinished(backend.as_ref()).await? {
             return Err(StoreError::Unusable(
-                "a copy into this database was cut off; run `pleach database copy` again, or drop the database".into(),
+                "a copy into this database was cut off; copy again, or drop the database".into(),
             ));
         }
         let store = SqlStore::over(backend, project_items);

@@ -267,9 +267,7 @@ impl Library for SqlStore {
                 texts.insert(Hash::of(&[text.as_bytes()]), text);
             }
         }
-        let missing = |hash: &Hash| {
-            StoreError::Unusable(format!("the text {hash} is missing or was changed; run `pleach doctor`"))
-        };
+        let missing = |hash: &Hash| StoreError::Unusable(format!("the text {hash} is missing or was changed"));
         hashes.iter().map(|hash| texts.get(hash).cloned().ok_or_else(|| missing(hash))).collect()
     }
 }

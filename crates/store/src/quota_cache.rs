@@ -12,18 +12,18 @@ const PART: u64 = 8;
 /// Projects remembered; with more, everything is counted again.
 const PROJECTS: usize = 1_000;
 
-pub struct QuotaCache {
+pub(crate) struct QuotaCache {
     limit: u64,
     left: Mutex<HashMap<ProjectId, u64>>,
 }
 
 impl QuotaCache {
-    pub fn of(limit: u64) -> QuotaCache {
+    pub(crate) fn of(limit: u64) -> QuotaCache {
         QuotaCache { limit, left: Mutex::default() }
     }
 
     /// Takes one place of those that are known to be left.
-    pub fn take(&self, project: ProjectId) -> bool {
+    pub(crate) fn take(&self, project: ProjectId) -> bool {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         match left.get_mut(&project) {
             Some(places) if *places > 0 => {
@@ -35,7 +35,7 @@ impl QuotaCache {
     }
 
     /// A fresh count; says whether there is a place, and takes it.
-    pub fn counted(&self, project: ProjectId, count: u64) -> bool {
+    pub(crate) fn counted(&self, project: ProjectId, count: u64) -> bool {
         let Some(room) = self.limit.checked_sub(count).filter(|room| *room > 0) else { return false };
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if left.len() >= PROJECTS {

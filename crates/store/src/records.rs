@@ -12,28 +12,25 @@ use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Document, Edge, Entry, Project, Task, TaskState};
 
-pub fn time(row: &Row, column: usize) -> Result<Timestamp, StoreError> {
+pub(crate) fn time(row: &Row, column: usize) -> Result<Timestamp, StoreError> {
     row.int(column).map(Timestamp)
 }
 
-pub fn optional_time(row: &Row, column: usize) -> Result<Option<Timestamp>, StoreError> {
+pub(crate) fn optional_time(row: &Row, column: usize) -> Result<Option<Timestamp>, StoreError> {
     Ok(row.optional_int(column)?.map(Timestamp))
 }
 
-pub fn number(row: &Row, column: usize) -> Result<u64, StoreError> {
+pub(crate) fn number(row: &Row, column: usize) -> Result<u64, StoreError> {
     Ok(row.int(column)?.unsigned_abs())
 }
 
-pub fn hash(row: &Row, column: usize) -> Result<Hash, StoreError> {
+pub(crate) fn hash(row: &Row, column: usize) -> Result<Hash, StoreError> {
     let bytes = row.bytes(column)?;
-    bytes
-        .try_into()
-        .map(Hash)
-        .map_err(|_| StoreError::Unusable("a stored hash has the wrong length; run `pleach doctor`".into()))
+    bytes.try_into().map(Hash).map_err(|_| StoreError::Unusable("a stored hash has the wrong length".into()))
 }
 
 /// A word of a list whose names are those of its JSON.
-pub fn named<T: serde::de::DeserializeOwned>(row: &Row, column: usize) -> Result<T, StoreError> {
+pub(crate) fn named<T: serde::de::DeserializeOwned>(row: &Row, column: usize) -> Result<T, StoreError> {
     word(row, column, |text| serde_json::from_value(text.into()).ok())
 }
 
@@ -45,13 +42,13 @@ fn word<T>(row: &Row, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, 
     })
 }
 
-pub fn origin(row: &Row, run: usize, seq: usize) -> Result<Origin, StoreError> {
+pub(crate) fn origin(row: &Row, run: usize, seq: usize) -> Result<Origin, StoreError> {
     let run_id: Option<RunId> = row.optional_parse(run)?;
     Ok(Origin { run_id, seq: row.optional_int(seq)?.map(i64::unsigned_abs) })
 }
 
 /// `tables::EVENT`
-pub fn event(row: &Row) -> Result<StoredEvent, StoreError> {
+pub(crate) fn event(row: &Row) -> Result<StoredEvent, StoreError> {
     Ok(StoredEvent {
         run_id: row.parse(0)?,
         seq: number(row, 1)?,
@@ -66,7 +63,7 @@ pub fn event(row: &Row) -> Result<StoredEvent, StoreError> {
 }
 
 /// `kind`, `tables::BORN`, `tables::FOLLOWS`, what is peculiar to one kind
-pub fn run(row: &Row) -> Result<RunRow, StoreError> {
+pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
     Ok(RunRow {
         kind: word(row, 0, Kind::parse)?,
         id: row.parse(1)?,
@@ -105,7 +102,7 @@ pub fn run(row: &Row) -> Result<RunRow, StoreError> {
 }
 
 /// `tables::PART`
-pub fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
+pub(crate) fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
     Ok(IterationRow {
         run_id: row.parse(0)?,
         iteration: u32::try_from(row.int(1)?).unwrap_or_default(),
@@ -119,10 +116,11 @@ pub fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
     })
 }
 
-pub const NOTIFICATION: &str = "SELECT run_id, seq, owner, kind, title, body, question_id, at FROM notifications";
-pub const NOTIFICATION_COLUMNS: &str = "run_id, seq, owner, kind, title, body, question_id, at";
+pub(crate) const NOTIFICATION: &str =
+    "SELECT run_id, seq, owner, kind, title, body, question_id, at FROM notifications";
+pub(crate) const NOTIFICATION_COLUMNS: &str = "run_id, seq, owner, kind, title, body, question_id, at";
 
-pub fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
+pub(crate) fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
     Ok(NotificationRow {
         run_id: row.parse(0)?,
         seq: number(row, 1)?,
@@ -135,10 +133,10 @@ pub fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
     })
 }
 
-pub const PROJECT: &str =
+pub(crate) const PROJECT: &str =
     "SELECT id, title, description, props, version, created_at, updated_at, made_run, made_seq FROM onto_projects";
 
-pub fn project(row: &Row) -> Result<Project, StoreError> {
+pub(crate) fn project(row: &Row) -> Result<Project, StoreError> {
     Ok(Project {
         id: row.parse(0)?,
         title: row.text(1)?.to_owned(),
@@ -151,18 +149,18 @@ pub fn project(row: &Row) -> Result<Project, StoreError> {
 }
 
 /// Only documents keep who changed them last; for the others it is as good as the platform.
-pub fn versioned_project(row: &Row) -> Result<Versioned<Project>, StoreError> {
+pub(crate) fn versioned_project(row: &Row) -> Result<Versioned<Project>, StoreError> {
     let made = origin(row, 7, 8)?;
     Ok(Versioned { entity: project(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
 }
 
-pub const DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
+pub(crate) const DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
     made_run, made_seq, run_id, seq, actor FROM onto_documents";
 /// The same without the text, for lists.
-pub const LISTED_DOCUMENT: &str =
+pub(crate) const LISTED_DOCUMENT: &str =
     "SELECT id, project_id, title, type_key, '' AS content, props, version, created_at, updated_at FROM onto_documents";
 
-pub fn document(row: &Row) -> Result<Document, StoreError> {
+pub(crate) fn document(row: &Row) -> Result<Document, StoreError> {
     Ok(Document {
         id: row.parse(0)?,
         project_id: row.parse(1)?,
@@ -176,7 +174,7 @@ pub fn document(row: &Row) -> Result<Document, StoreError> {
     })
 }
 
-pub fn versioned_document(row: &Row) -> Result<Versioned<Document>, StoreError> {
+pub(crate) fn versioned_document(row: &Row) -> Result<Versioned<Document>, StoreError> {
     Ok(Versioned {
         entity: document(row)?,
         made: origin(row, 9, 10)?,
@@ -185,9 +183,9 @@ pub fn versioned_document(row: &Row) -> Result<Versioned<Document>, StoreError> 
     })
 }
 
-pub const VERSION: &str = "SELECT version, title, body, run_id, seq, at FROM onto_document_versions";
+pub(crate) const VERSION: &str = "SELECT version, title, body, run_id, seq, at FROM onto_document_versions";
 
-pub fn version(row: &Row) -> Result<DocumentVersion, StoreError> {
+pub(crate) fn version(row: &Row) -> Result<DocumentVersion, StoreError> {
     let Origin { run_id, seq } = origin(row, 3, 4)?;
     Ok(DocumentVersion {
         version: row.int(0)?,
@@ -199,7 +197,7 @@ pub fn version(row: &Row) -> Result<DocumentVersion, StoreError> {
     })
 }
 
-pub fn current_version(kept: Versioned<Document>) -> DocumentVersion {
+pub(crate) fn current_version(kept: Versioned<Document>) -> DocumentVersion {
     DocumentVersion {
         version: kept.entity.version,
         title: kept.entity.title,
@@ -210,10 +208,10 @@ pub fn current_version(kept: Versioned<Document>) -> DocumentVersion {
     }
 }
 
-pub const ENTRY: &str =
+pub(crate) const ENTRY: &str =
     "SELECT document_id, position, key, markdown, run_id, seq, created_at FROM onto_document_entries";
 
-pub fn entry(row: &Row) -> Result<Entry, StoreError> {
+pub(crate) fn entry(row: &Row) -> Result<Entry, StoreError> {
     let Origin { run_id, seq } = origin(row, 4, 5)?;
     Ok(Entry {
         document_id: row.parse(0)?,
@@ -226,9 +224,9 @@ pub fn entry(row: &Row) -> Result<Entry, StoreError> {
     })
 }
 
-pub const TASK: &str = "SELECT id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq FROM onto_tasks";
+pub(crate) const TASK: &str = "SELECT id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq FROM onto_tasks";
 
-pub fn task(row: &Row) -> Result<Task, StoreError> {
+pub(crate) fn task(row: &Row) -> Result<Task, StoreError> {
     Ok(Task {
         id: row.parse(0)?,
         project_id: row.parse(1)?,
@@ -242,14 +240,15 @@ pub fn task(row: &Row) -> Result<Task, StoreError> {
     })
 }
 
-pub fn versioned_task(row: &Row) -> Result<Versioned<Task>, StoreError> {
+pub(crate) fn versioned_task(row: &Row) -> Result<Versioned<Task>, StoreError> {
     let made = origin(row, 9, 10)?;
     Ok(Versioned { entity: task(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
 }
 
-pub const EDGE: &str = "SELECT id, project_id, src, dst, rel, props, created_at, made_run, made_seq FROM onto_edges";
+pub(crate) const EDGE: &str =
+    "SELECT id, project_id, src, dst, rel, props, created_at, made_run, made_seq FROM onto_edges";
 
-pub fn edge(row: &Row) -> Result<Edge, StoreError> {
+pub(crate) fn edge(row: &Row) -> Result<Edge, StoreError> {
     Ok(Edge {
         id: row.parse(0)?,
         project_id: row.parse(1)?,
@@ -261,14 +260,14 @@ pub fn edge(row: &Row) -> Result<Edge, StoreError> {
     })
 }
 
-pub fn versioned_edge(row: &Row) -> Result<Versioned<Edge>, StoreError> {
+pub(crate) fn versioned_edge(row: &Row) -> Result<Versioned<Edge>, StoreError> {
     let made = origin(row, 7, 8)?;
     Ok(Versioned { entity: edge(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
 }
 
-pub const ACTOR: &str = "SELECT id, kind, handle, name, created_at FROM actors";
+pub(crate) const ACTOR: &str = "SELECT id, kind, handle, name, created_at FROM actors";
 
-pub fn actor(row: &Row) -> Result<ActorRecord, StoreError> {
+pub(crate) fn actor(row: &Row) -> Result<ActorRecord, StoreError> {
     let kind = serde_json::from_value(row.text(1)?.into());
     Ok(ActorRecord {
         id: row.parse(0)?,

@@ -13,19 +13,19 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub fn json(value: &impl Serialize) -> Value {
+pub(crate) fn json(value: &impl Serialize) -> Value {
     Value::from(serde_json::to_string(value).unwrap_or_else(|_| "null".into()))
 }
 
-pub fn time(at: Timestamp) -> Value {
+pub(crate) fn time(at: Timestamp) -> Value {
     Value::from(at.0)
 }
 
-pub fn optional_time(at: Option<Timestamp>) -> Value {
+pub(crate) fn optional_time(at: Option<Timestamp>) -> Value {
     Value::from(at.map(|at| at.0))
 }
 
-pub fn actor(actor: &ActorRecord) -> Statement {
+pub(crate) fn actor(actor: &ActorRecord) -> Statement {
     let kind = serde_json::to_value(actor.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
     let values = vec![
         id(actor.id),
@@ -41,15 +41,15 @@ pub fn actor(actor: &ActorRecord) -> Statement {
 
 /// What a batch means for the run's own row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    Born,
+pub(crate) enum Stage {
+    Created,
     /// Its standing, limits, questions or report may have changed.
     Turned,
     /// It goes on as it is.
     Working,
 }
 
-pub fn events(kind: Kind, events: &[Event]) -> Option<Statement> {
+pub(crate) fn events(kind: Kind, events: &[Event]) -> Option<Statement> {
     let row = |event: &Event| {
         vec![
             id(event.run_id),
@@ -67,9 +67,9 @@ pub fn events(kind: Kind, events: &[Event]) -> Option<Statement> {
     (!rows.is_empty()).then(|| Statement::many(tables::INSERT_EVENT.of(kind), rows))
 }
 
-pub fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
+pub(crate) fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
     let mut statements = match stage {
-        Stage::Born => born(&rows.run),
+        Stage::Created => created(&rows.run),
         Stage::Turned => vec![advanced(&rows.run, &tables::TURN_RUN, follows(&rows.run))],
         Stage::Working => vec![advanced(&rows.run, &tables::WORK_RUN, working(&rows.run))],
     };
@@ -81,7 +81,7 @@ pub fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
     statements
 }
 
-fn born(run: &RunRow) -> Vec<Statement> {
+fn created(run: &RunRow) -> Vec<Statement> {
     let mut values = vec![
         id(run.id),
         id(run.owner),

@@ -8,18 +8,18 @@ use engine::role::Role;
 use engine::workspace::Scope;
 
 /// Rows of `select` whose project (in `column`) is in scope. More conditions may follow, each with ` AND `.
-pub fn seen(select: &str, column: &str, scope: &Scope) -> Query {
+pub(crate) fn seen(select: &str, column: &str, scope: &Scope) -> Query {
     let mut query = Query::new(format!("{select} WHERE 1 = 1"));
     narrow(&mut query, column, scope);
     query
 }
 
-pub fn narrow(query: &mut Query, column: &str, scope: &Scope) {
+pub(crate) fn narrow(query: &mut Query, column: &str, scope: &Scope) {
     reached(query, column, scope, Role::Viewer);
 }
 
 /// Those whose project the scope reaches with at least this role.
-pub fn reached(query: &mut Query, column: &str, scope: &Scope, least: Role) {
+pub(crate) fn reached(query: &mut Query, column: &str, scope: &Scope, least: Role) {
     match scope {
         Scope::Platform => {}
         Scope::Actor(actor) => member(query, column, *actor, least),
@@ -50,12 +50,12 @@ fn at_least(query: &mut Query, least: Role) {
 }
 
 /// Runs in scope: the owner's, and those all of whose projects the actor is a member of.
-pub fn seen_runs(scope: &Scope) -> Query {
+pub(crate) fn seen_runs(scope: &Scope) -> Query {
     runs_with(scope, Role::Viewer)
 }
 
 /// Runs that the scope may steer.
-pub fn steered_runs(scope: &Scope) -> Query {
+pub(crate) fn steered_runs(scope: &Scope) -> Query {
     runs_with(scope, Role::Editor)
 }
 
@@ -89,7 +89,7 @@ fn runs_in(query: &mut Query, select: &str, scope: &Scope, least: Role) {
 }
 
 /// Rows of `select` that belong to a run, if that run is in scope. More conditions may follow, each with ` AND `.
-pub fn seen_of_run(select: &str, scope: &Scope, run: RunId) -> Query {
+pub(crate) fn seen_of_run(select: &str, scope: &Scope, run: RunId) -> Query {
     let mut query = Query::new(format!("{select} WHERE run_id = "));
     query.bind(id(run)).push(" AND EXISTS (");
     runs_in(&mut query, "SELECT r.id", scope, Role::Viewer);

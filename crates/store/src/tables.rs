@@ -4,14 +4,14 @@
 use engine::run::Kind;
 use std::sync::LazyLock;
 
-pub struct Tables {
+pub(crate) struct Tables {
     pub runs: &'static str,
     /// What else follows from its log, by `run_id`.
     pub parts: &'static [&'static str],
     pub events: &'static str,
 }
 
-pub const fn tables(kind: Kind) -> Tables {
+pub(crate) const fn tables(kind: Kind) -> Tables {
     match kind {
         Kind::Homework => {
             Tables { runs: "homework_runs", parts: &["homework_run_iterations"], events: "homework_run_events" }
@@ -26,7 +26,7 @@ pub const fn tables(kind: Kind) -> Tables {
 }
 
 /// Whether the table holds logs, or rows that can be computed from them.
-pub fn follows_from_logs(table: &str) -> bool {
+pub(crate) fn follows_from_logs(table: &str) -> bool {
     let shared = ["run_projects", "notifications", "onto_document_entries"];
     let own = |kind: &Kind| {
         let tables = tables(*kind);
@@ -48,34 +48,34 @@ const fn peculiar(kind: Kind) -> &'static str {
     }
 }
 
-pub const EVENT: &str = "run_id, seq, node_id, parent_node_id, type, at, actor, hash, payload";
-pub const PART: &str = "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
-pub const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
+pub(crate) const EVENT: &str = "run_id, seq, node_id, parent_node_id, type, at, actor, hash, payload";
+pub(crate) const PART: &str = "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
+pub(crate) const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
     depth, status, role_state, message, paused, generation, retry_of, scratchpad_doc_id, scratchpad_tail, outcome, error, \
     retryable, result, metrics, own_metrics, started_at, ended_at, created_at, updated_at, agent";
-pub const NODE_CHANGES: &str = "status, role_state, message, paused, generation, scratchpad_tail, outcome, error, retryable, \
+pub(crate) const NODE_CHANGES: &str = "status, role_state, message, paused, generation, scratchpad_tail, outcome, error, retryable, \
     result, metrics, own_metrics, started_at, ended_at, updated_at";
-pub const PLAN: &str = "id, run_id, node_id, version, plan_json, created_at";
-pub const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_id, json_payload, content_hash, content_bytes, is_primary, \
+pub(crate) const PLAN: &str = "id, run_id, node_id, version, plan_json, created_at";
+pub(crate) const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_id, json_payload, content_hash, content_bytes, is_primary, \
     label, created_at";
-pub const STEP: &str = "run_id, step, action, path, action_name, params, message, thought, ok, summary, result_hash, result_bytes, \
+pub(crate) const STEP: &str = "run_id, step, action, path, action_name, params, message, thought, ok, summary, result_hash, result_bytes, \
     artifacts, seq, started_at, ended_at";
-/// What a run is born with and keeps.
-pub const BORN: &str =
+/// What is set when a run is created and never changes.
+pub(crate) const BORN: &str =
     "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
 /// What follows from its log.
-pub const FOLLOWS: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
+pub(crate) const FOLLOWS: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
     workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head, provider_wait";
 
 /// The part of it that changes while the run goes on as it is.
-pub const WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head, \
+pub(crate) const WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head, \
     provider_wait";
 
 /// A statement for each kind's tables, made once.
-pub struct PerKind(LazyLock<Vec<String>>);
+pub(crate) struct PerKind(LazyLock<Vec<String>>);
 
 impl PerKind {
-    pub fn of(&'static self, kind: Kind) -> &'static str {
+    pub(crate) fn of(&'static self, kind: Kind) -> &'static str {
         Kind::ALL.iter().position(|known| *known == kind).map_or("", |at| &self.0[at])
     }
 }
@@ -84,15 +84,16 @@ fn per_kind(sql: impl Fn(Tables) -> String) -> Vec<String> {
     Kind::ALL.iter().map(|kind| sql(tables(*kind))).collect()
 }
 
-pub static INSERT_EVENT: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.events, EVENT, ""))));
-pub static INSERT_RUN: PerKind =
+pub(crate) static INSERT_EVENT: PerKind =
+    PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.events, EVENT, ""))));
+pub(crate) static INSERT_RUN: PerKind =
     PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.runs, &format!("{BORN}, {FOLLOWS}"), ""))));
 /// The values of [`FOLLOWS`], then the run.
-pub static TURN_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, FOLLOWS))));
+pub(crate) static TURN_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, FOLLOWS))));
 /// The values of [`WORKING`], then the run.
-pub static WORK_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, WORKING))));
+pub(crate) static WORK_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, WORKING))));
 
-pub fn insert(table: &str, columns: &str, rest: &str) -> String {
+pub(crate) fn insert(table: &str, columns: &str, rest: &str) -> String {
     let places: Vec<String> = (1..=columns.split(',').count()).map(|n| format!("?{n}")).collect();
     format!("INSERT INTO {table} ({columns}) VALUES ({}){rest}", places.join(", "))
 }
@@ -107,22 +108,23 @@ fn over_all(select: impl Fn(Kind, Tables) -> String) -> String {
     Kind::ALL.iter().map(|kind| select(*kind, tables(*kind))).collect::<Vec<_>>().join(" UNION ALL ")
 }
 
-pub static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
     over_all(|kind, tables| {
         format!("SELECT '{}' AS kind, {BORN}, {FOLLOWS}, {} FROM {}", kind.name(), peculiar(kind), tables.runs)
     })
 });
 
 /// `?1` the run, `?2` the seq before, `?3` how many.
-pub static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
     let events = over_all(|_, tables| format!("SELECT {EVENT} FROM {} WHERE run_id = ?1 AND seq > ?2", tables.events));
     format!("{events} ORDER BY seq LIMIT ?3")
 });
 
 /// `?1` the run.
-pub static ITERATIONS: LazyLock<String> = LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations"));
+pub(crate) static ITERATIONS: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations"));
 
 /// `?1` the run, `?2` a seq.
-pub static HASH_AT: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static HASH_AT: LazyLock<String> = LazyLock::new(|| {
     over_all(|_, tables| format!("SELECT hash FROM {} WHERE run_id = ?1 AND seq = ?2", tables.events))
 });

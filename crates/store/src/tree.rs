@@ -15,7 +15,7 @@ use engine::workspace::Scope;
 use runtime::ports::Slice;
 use std::sync::LazyLock;
 
-pub fn statements(rows: &Rows) -> Vec<Statement> {
+pub(crate) fn statements(rows: &Rows) -> Vec<Statement> {
     let mut statements = Vec::new();
     if let Some(root) = rows.nodes.iter().find(|node| node.ordinal == NodeNumber::ROOT) {
         let sql = "UPDATE tree_agent_runs SET root_node_id = ?1 WHERE id = ?2";
@@ -103,16 +103,17 @@ fn artifact(row: &ArtifactRow) -> Vec<Value> {
     ]
 }
 
-pub static NODES: LazyLock<String> = LazyLock::new(|| format!("SELECT {NODE} FROM tree_agent_nodes"));
-pub static EVENTS: LazyLock<String> = LazyLock::new(|| format!("SELECT {EVENT} FROM tree_agent_events"));
-pub static PLANS: LazyLock<String> = LazyLock::new(|| format!("SELECT {PLAN} FROM tree_agent_plans"));
-pub static ARTIFACTS: LazyLock<String> = LazyLock::new(|| format!("SELECT {ARTIFACT} FROM tree_agent_artifacts"));
+pub(crate) static NODES: LazyLock<String> = LazyLock::new(|| format!("SELECT {NODE} FROM tree_agent_nodes"));
+pub(crate) static EVENTS: LazyLock<String> = LazyLock::new(|| format!("SELECT {EVENT} FROM tree_agent_events"));
+pub(crate) static PLANS: LazyLock<String> = LazyLock::new(|| format!("SELECT {PLAN} FROM tree_agent_plans"));
+pub(crate) static ARTIFACTS: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {ARTIFACT} FROM tree_agent_artifacts"));
 
 fn count(row: &Row, column: usize) -> Result<u32, StoreError> {
     Ok(u32::try_from(row.int(column)?).unwrap_or_default())
 }
 
-pub fn read_node(row: &Row) -> Result<NodeRow, StoreError> {
+pub(crate) fn read_node(row: &Row) -> Result<NodeRow, StoreError> {
     let words = |column: usize| Ok::<_, StoreError>(row.optional_text(column)?.map(str::to_owned));
     Ok(NodeRow {
         id: row.parse(0)?,
@@ -148,7 +149,7 @@ pub fn read_node(row: &Row) -> Result<NodeRow, StoreError> {
     })
 }
 
-pub fn read_plan(row: &Row) -> Result<PlanRow, StoreError> {
+pub(crate) fn read_plan(row: &Row) -> Result<PlanRow, StoreError> {
     Ok(PlanRow {
         id: row.parse(0)?,
         run_id: row.parse(1)?,
@@ -159,7 +160,7 @@ pub fn read_plan(row: &Row) -> Result<PlanRow, StoreError> {
     })
 }
 
-pub fn read_artifact(row: &Row) -> Result<ArtifactRow, StoreError> {
+pub(crate) fn read_artifact(row: &Row) -> Result<ArtifactRow, StoreError> {
     let content = match row.optional_int(7)? {
         Some(bytes) => Some(BlobRef { hash: records::hash(row, 6)?, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }),
         None => None,

@@ -1,4 +1,4 @@
-//! OTLP over HTTP, in its JSON form: one request for some spans, and what its answer means.
+//! OTLP over HTTP in its JSON form: one request with some spans, and what the answer means.
 
 use super::span::{Span, attribute};
 use http_client::{builder, causes, retry_after};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 const TIMEOUT: Duration = Duration::from_secs(10);
 const MOST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 
-/// Where traces go, and as whose.
+/// The collector, and the service name that spans carry.
 #[derive(Clone, Debug)]
 pub struct Collector {
     /// Up to, and without, `/v1/traces`.
@@ -26,7 +26,7 @@ pub struct Exporter {
     resource: Value,
 }
 
-/// Not taken, but it may be later.
+/// The collector did not accept the spans now and may accept them later.
 pub struct NotAccepted {
     pub why: String,
     pub retry_after: Duration,
@@ -53,19 +53,19 @@ impl Exporter {
         }]});
         let request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json").body(body.to_string());
         match request.send().await {
-            Ok(answer) => taken(answer).await,
+            Ok(answer) => accepted(answer).await,
             Err(error) => Err(NotAccepted { why: causes(&error), retry_after: Duration::ZERO }),
         }
     }
 }
 
-/// Some answers ask for patience; what is refused for good will not be better for being sent again.
-async fn taken(answer: Response) -> Result<(), NotAccepted> {
+/// Some answers mean "try again later". Spans that are refused for good are dropped: sending them again changes nothing.
+async fn accepted(answer: Response) -> Result<(), NotAccepted> {
     let status = answer.status();
     if status.is_success() {
-        let said: Value = answer.json().await.unwrap_or_default();
-        if let Some(partial) = said.get("partialSuccess").filter(|partial| partial["rejectedSpans"].is_string()) {
-            tracing::warn!(%partial, "the collector took some of the spans only");
+        let body: Value = answer.json().await.unwrap_or_default();
+        if let Some(partial) = body.get("partialSuccess").filter(|partial| partial["rejectedSpans"].is_string()) {
+            tracing::warn!(%partial, "the collector accepted only some of the spans");
         }
         return Ok(());
     }
@@ -73,7 +73,7 @@ async fn taken(answer: Response) -> Result<(), NotAccepted> {
         let retry_after = retry_after(answer.headers(), SystemTime::now()).unwrap_or_default().min(MOST_RETRY_AFTER);
         return Err(NotAccepted { why: format!("it answered {status}"), retry_after });
     }
-    tracing::warn!(%status, "the collector refused some spans for good");
+    tracing::warn!(%status, "the collector refused some spans; they are dropped");
     Ok(())
 }
 

@@ -22,17 +22,17 @@ const PAGE: usize = 500;
 /// Spans in one request.
 const TOGETHER: usize = 256;
 const AT_ONCE: usize = 16;
-/// A run whose exporter died is taken up by another after this.
+/// Another process may export a run this long after its exporter died.
 const HOLD: Duration = Duration::from_secs(60);
 /// What happens within this time is exported together.
 const GATHER: Duration = Duration::from_secs(1);
-/// Runs that changed without a notice are looked for this often.
+/// Runs that changed without a message on `live` are found this often.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The longest wait between two attempts at a collector that accepts nothing.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
-/// When the process stops, what is in the log is still exported, for so long.
+/// How long the last export may take when the process stops.
 const LAST_ROUND: Duration = Duration::from_secs(3);
-/// Unfinished runs that are kept in memory; others are folded again.
+/// Unfinished runs whose builder is kept in memory; the others are folded again from their log.
 const REMEMBERED: usize = 1_000;
 
 pub struct Tracer {
@@ -58,7 +58,7 @@ impl Tracer {
         Tracer { store, exporter, builders: HashMap::new() }
     }
 
-    /// Until told to stop, and then what is in the log already.
+    /// Exports until `stop`, then once more what is already in the log.
     pub async fn serve(mut self, live: Live, stop: CancellationToken) {
         let mut changed = live.changed();
         let (mut changed_runs, mut failures) = (None, 0);
@@ -92,7 +92,7 @@ impl Tracer {
         let _ = tokio::time::timeout(LAST_ROUND, self.round(None)).await;
     }
 
-    /// Everything there is to export, of these runs or of all.
+    /// Exports everything there is, of these runs or of all.
     async fn round(&mut self, of: Option<&BTreeSet<RunId>>) -> Result<(), Pause> {
         if of.is_none() {
             self.store.begin_tracing().await?;
@@ -154,11 +154,11 @@ fn backoff(pause: &Pause, failures: u32) -> Duration {
     let doubled = GATHER.saturating_mul(1 << failures.min(6)).min(LONGEST_BACKOFF);
     match pause {
         Pause::Store(error) => {
-            tracing::warn!(%error, "traces wait for the database");
+            tracing::warn!(%error, "the export of traces waits for the database");
             doubled
         }
         Pause::Collector(NotAccepted { why, retry_after }) => {
-            tracing::warn!(why, "traces wait for the collector");
+            tracing::warn!(why, "the export of traces waits for the collector");
             doubled.max(*retry_after)
         }
     }

@@ -6,7 +6,7 @@ use engine::ids::RunId;
 use engine::time::Timestamp;
 use serde_json::{Value, json};
 
-/// Eight bytes that follow from what the span is about, so that one told twice is the same span.
+/// Eight bytes derived from what the span is about, so that a span sent twice has the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanId([u8; 8]);
 
@@ -71,7 +71,7 @@ fn nanos(at: Timestamp) -> String {
     format!("{}000000", at.0)
 }
 
-pub fn attribute((name, value): (&'static str, Value)) -> Value {
+pub(crate) fn attribute((name, value): (&'static str, Value)) -> Value {
     let value = match value {
         Value::Bool(yes) => json!({"boolValue": yes}),
         Value::Number(number) if number.is_f64() => json!({"doubleValue": number}),

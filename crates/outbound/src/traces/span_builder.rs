@@ -11,7 +11,7 @@ use engine::time::Timestamp;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-pub struct SpanBuilder {
+pub(crate) struct SpanBuilder {
     run: RunId,
     /// Folded up to here.
     pub seq: u64,
@@ -44,7 +44,7 @@ struct Node {
 }
 
 impl SpanBuilder {
-    pub fn new(run: RunId) -> SpanBuilder {
+    pub(crate) fn new(run: RunId) -> SpanBuilder {
         SpanBuilder {
             run,
             seq: 0,
@@ -60,12 +60,12 @@ impl SpanBuilder {
     }
 
     /// Nothing is open: there is nothing to remember.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.began.is_none()
     }
 
     /// The spans that end with this event.
-    pub fn take(&mut self, event: &Event) -> Vec<Span> {
+    pub(crate) fn take(&mut self, event: &Event) -> Vec<Span> {
         self.seq = event.seq;
         match &event.fact {
             Fact::Run(fact) => self.of_run(event, fact),

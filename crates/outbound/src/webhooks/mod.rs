@@ -1,5 +1,5 @@
-//! Delivers notifications to webhooks: signed, at least once, retried over days. A delivery is a row in the database until
-//! its receiver took it; nothing is remembered between two attempts.
+//! Delivers notifications to webhooks: signed, at least once, retried over days. Each delivery is a row in the database;
+//! nothing is kept in memory between two attempts.
 
 mod signature;
 mod template;
@@ -18,15 +18,15 @@ use store::SqlStore;
 use store::notifications::{Attempted, Delivery, Next, Webhook};
 use tokio_util::sync::CancellationToken;
 
-/// How long after which attempt the next one is made; after the last one it is given up.
+/// The wait after each attempt; after the last attempt the delivery has failed.
 const WAITS_S: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// A delivery whose sender died is taken up by another after this.
+/// Another process may send a delivery this long after its sender died.
 const HOLD: Duration = Duration::from_secs(60);
 const AT_ONCE: usize = 8;
-/// What other processes write down is found at least this often.
+/// Deliveries that other processes write are found at least this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// When the process stops, what is due is still sent, for so long.
+/// How long the last round may take when the process stops.
 const LAST_ROUND: Duration = Duration::from_secs(3);
 const GONE: u16 = 410;
 
@@ -49,7 +49,7 @@ impl WebhookSender {
         Ok(WebhookSender { store, clock, client, private })
     }
 
-    /// Until told to stop, and then what is due already.
+    /// Sends until `stop`, then once more what is already due.
     pub async fn serve(self, live: Live, stop: CancellationToken) {
         let mut lifecycle = live.lifecycle();
         loop {
@@ -63,7 +63,7 @@ impl WebhookSender {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "webhooks wait for the database");
+                    tracing::warn!(%error, "the delivery of webhooks waits for the database");
                     tokio::time::sleep(LOOK_EVERY).await;
                 }
             }
@@ -74,7 +74,7 @@ impl WebhookSender {
         let _ = tokio::time::timeout(LAST_ROUND, self.round()).await;
     }
 
-    /// Everything that is due, a few at a time; how many there were.
+    /// Sends some of what is due; returns how many.
     async fn round(&self) -> Result<usize, StoreError> {
         let taken = self.store.take_due(AT_ONCE, HOLD).await?;
         let sent = taken.iter().map(|(delivery, webhook)| self.deliver(delivery, webhook));
@@ -82,7 +82,7 @@ impl WebhookSender {
         Ok(taken.len())
     }
 
-    /// One attempt, and what follows from it.
+    /// One attempt, with its result stored.
     pub async fn deliver(&self, delivery: &Delivery, webhook: &Webhook) -> Result<Attempted, StoreError> {
         let attempted = match self.send(delivery, webhook).await {
             Ok((status, headers)) => self.judge(delivery, webhook, status, &headers).await?,
@@ -132,12 +132,12 @@ impl WebhookSender {
             .header("webhook-timestamp", timestamp)
             .header("webhook-signature", signature)
             .body(message.body);
-        let answer = request.send().await.map_err(|error| unsent(&error))?;
+        let answer = request.send().await.map_err(|error| send_error(&error))?;
         Ok((answer.status().as_u16(), answer.headers().clone()))
     }
 }
 
-/// The next attempt, later each time and never for all receivers at once.
+/// Schedules the next attempt: later each time, with jitter so that not all receivers are called at once.
 fn again(attempts: u32, status: Option<u16>, error: String, asked: Duration) -> Attempted {
     let wait = WAITS_S.get(attempts.saturating_sub(1) as usize).map(|seconds| Duration::from_secs(*seconds));
     let next = match wait {
@@ -154,7 +154,7 @@ fn jitter() -> f64 {
     drawn as f64 / u64::MAX as f64
 }
 
-fn unsent(error: &reqwest::Error) -> String {
+fn send_error(error: &reqwest::Error) -> String {
     match error.is_timeout() {
         true => format!("no answer within {} s", TIMEOUT.as_secs()),
         false => causes(error),

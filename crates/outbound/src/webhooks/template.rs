@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use store::notifications::Template;
 
-pub struct Message {
+pub(crate) struct Message {
     pub content_type: &'static str,
     pub headers: Vec<(&'static str, String)>,
     pub body: String,
@@ -18,7 +18,7 @@ const MOST_DISCORD: usize = 1_900;
 const MOST_TITLE: usize = 120;
 
 /// `standard` is the body as it was written down.
-pub fn render(template: Template, standard: &str) -> Message {
+pub(crate) fn render(template: Template, standard: &str) -> Message {
     let plain = |body: String| Message { content_type: JSON, headers: Vec::new(), body };
     if template == Template::Standard {
         return plain(standard.to_owned());

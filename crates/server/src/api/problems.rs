@@ -131,7 +131,11 @@ impl From<StoreError> for Problem {
             StoreError::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(TRY_AGAIN)),
             StoreError::Unusable(_) => (StatusCode::INTERNAL_SERVER_ERROR, "database_unusable", None),
         };
-        Problem { retry_after, ..Problem::new(status, slug, error.to_string()) }
+        let detail = match &error {
+            StoreError::Unusable(why) => format!("{why}; `pleach doctor` says more"),
+            error => error.to_string(),
+        };
+        Problem { retry_after, ..Problem::new(status, slug, detail) }
     }
 }
 

@@ -113,8 +113,8 @@ async fn list(
     }
     let filter = RunFilter {
         agent,
-        kind: non_empty(query.kind).map(|word| by_name("kind", &word, Kind::ALL, Kind::name)).transpose()?,
-        status: non_empty(query.status).map(|word| by_name("status", &word, Status::ALL, Status::name)).transpose()?,
+        kind: non_empty(query.kind).map(|word| by_name("kind", &word, &Kind::ALL, Kind::name)).transpose()?,
+        status: non_empty(query.status).map(|word| by_name("status", &word, &Status::ALL, Status::name)).transpose()?,
         text: non_empty(query.q),
         asking: false,
         before: query.cursor,

@@ -54,9 +54,7 @@ pub async fn copy(from: &Path, to: &str, options: &Options) -> Result<Copied, St
 async fn refuse_damaged(source: &SqlStore, place: &str) -> Result<(), StoreError> {
     match source.examine(Depth::Full).await?.damage.first() {
         None => Ok(()),
-        Some(damage) => Err(StoreError::Unusable(format!(
-            "{place} is damaged and was not copied: {damage}. `pleach doctor` says more"
-        ))),
+        Some(damage) => Err(StoreError::Unusable(format!("{place} is damaged and was not copied: {damage}"))),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sql::{Row, Statement, Value};
 use crate::sqlite::Sqlite;
 use crate::sqlite::schema::{self, Table};
 use crate::tables::tables;
-use crate::{Engine, FileClock, SqlStore, StoreError, backend::Backend, codec, migrate};
+use crate::{FileClock, SqlStore, StoreError, backend::Backend, codec, migrate};
 use engine::blob::Hash;
 use engine::event::Event;
 use engine::ids::RunId;
@@ -45,7 +45,7 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// `pleach rebuild` repairs it.
+    /// Computing the projections again from the logs repairs it.
     pub fn can_be_rebuilt(&self) -> bool {
         matches!(self, Damage::Projection { .. })
     }
@@ -197,7 +197,7 @@ impl SqlStore {
     /// Which stored rows are not those that follow from the log.
     async fn departed(&self, run: RunId, events: &[Event], shadow: &Shadow) -> Result<Option<Damage>, StoreError> {
         let Some(projected) = projected(events) else {
-            return Ok(Some(Damage::Log { run, seq: 1, what: "the log does not begin with its birth".into() }));
+            return Ok(Some(Damage::Log { run, seq: 1, what: "the log does not begin with run.queued".into() }));
         };
         let kind = projected.kind;
         shadow.backend.write(projected.statements).await.map_err(unguarded)?;
@@ -217,9 +217,7 @@ impl SqlStore {
             wrong.push("jobs");
         }
         shadow.backend.write(cleared(run, kind)).await.map_err(unguarded)?;
-        let what = || {
-            format!("its rows in {} are not what its log says; `pleach rebuild` computes them again", wrong.join(", "))
-        };
+        let what = || format!("its rows in {} are not what its log says", wrong.join(", "));
         Ok((!wrong.is_empty()).then(|| Damage::Projection { run, what: what() }))
     }
 }
@@ -259,8 +257,7 @@ struct Shadow {
 
 impl Shadow {
     async fn new() -> Result<Shadow, StoreError> {
-        let backend = Sqlite::inline(None, Arc::new(FileClock::default()))?;
-        migrate::migrate(&backend, Engine::Sqlite, "memory").await?;
+        let backend = migrate::in_memory(Arc::new(FileClock::default()))?;
         let tables = schema::tables(&backend).await?;
         Ok(Shadow { backend, tables })
     }

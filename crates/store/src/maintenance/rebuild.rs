@@ -25,11 +25,11 @@ pub(super) struct Projected {
     pub statements: Vec<Statement>,
 }
 
-/// `None` when the log does not begin with its birth.
+/// `None` when the log does not begin with run.queued.
 pub(super) fn projected(events: &[Event]) -> Option<Projected> {
     let rows = projection::rows(&Run::fold(events)?, events);
     let (state, _) = job_state(&rows);
-    Some(Projected { kind: rows.run.kind, state, statements: rows::projections(&rows, rows::Stage::Born) })
+    Some(Projected { kind: rows.run.kind, state, statements: rows::projections(&rows, rows::Stage::Created) })
 }
 
 /// What else is a run's projection besides its own row: tables by `run_id`.
@@ -64,9 +64,9 @@ impl SqlStore {
                 return match self.last_seq(run).await? {
                     // Removed since it was listed.
                     None => Ok(()),
-                    Some(_) => Err(StoreError::Unusable(format!(
-                        "the log of run {run} does not begin with its birth; run `pleach doctor`"
-                    ))),
+                    Some(_) => {
+                        Err(StoreError::Unusable(format!("the log of run {run} does not begin with run.queued")))
+                    }
                 };
             };
             // The log must not have grown since it was read.
@@ -87,7 +87,7 @@ impl SqlStore {
             }
         }
         Err(StoreError::Busy(format!(
-            "run {run} grew each of the {TRIES} times its rows were computed; its rows are as they were. Pause it, or run `pleach rebuild` again"
+            "run {run} grew each of the {TRIES} times its rows were computed; its rows are as they were. Pause it and try again"
         )))
     }
 }

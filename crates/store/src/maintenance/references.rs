@@ -5,7 +5,7 @@ use engine::blob::Hash;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-pub fn collect(payload: &str, into: &mut BTreeSet<Hash>) {
+pub(crate) fn collect(payload: &str, into: &mut BTreeSet<Hash>) {
     if let Ok(value) = serde_json::from_str::<Value>(payload) {
         walk(&value, into);
     }

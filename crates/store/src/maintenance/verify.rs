@@ -26,12 +26,12 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub fn of(run: RunId) -> Chain {
+    pub(crate) fn of(run: RunId) -> Chain {
         Chain { head: genesis(run), last: 0 }
     }
 
     /// `Err` with the seq and what is wrong there.
-    pub fn follow(&mut self, event: &Event) -> Result<(), (u64, &'static str)> {
+    pub(crate) fn follow(&mut self, event: &Event) -> Result<(), (u64, &'static str)> {
         if event.seq != self.last + 1 {
             return Err((self.last + 1, "an event is missing"));
         }
@@ -64,8 +64,8 @@ impl SqlStore {
         }
         match row {
             None if chain.last == 0 && self.last_seq(run).await?.is_none() => Ok(LogCheck::Intact { events: 0 }),
-            None => broken(chain.last, "the run has no row; run `pleach rebuild`"),
-            Some(_) if !on_row => broken(chain.last, "the run's row and its log end differently; run `pleach rebuild`"),
+            None => broken(chain.last, "the run has no row"),
+            Some(_) if !on_row => broken(chain.last, "the run's row and its log end differently"),
             Some(_) => Ok(LogCheck::Intact { events: chain.last }),
         }
     }

@@ -15,11 +15,11 @@ use runtime::ports::Slice;
 use std::borrow::Cow;
 
 /// `?1` project, `?2` actor, `?3` role.
-pub const MAKE_MEMBER: &str =
+pub(crate) const MAKE_MEMBER: &str =
     "INSERT INTO project_members (project_id, actor_id, role) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 
 /// Of one project, `?1`, with what announced them.
-pub const FORGET_INVITATIONS: [&str; 3] = [
+pub(crate) const FORGET_INVITATIONS: [&str; 3] = [
     "DELETE FROM notification_reads WHERE seq = 0 AND run_id IN (SELECT id FROM project_invitations WHERE project_id = ?1)",
     "DELETE FROM notifications WHERE seq = 0 AND run_id IN (SELECT id FROM project_invitations WHERE project_id = ?1)",
     "DELETE FROM project_invitations WHERE project_id = ?1",
@@ -51,7 +51,7 @@ fn taken(project: ProjectId) -> Statement {
     Statement::new(sql, vec![id(project)]).guarded(Guard::Entity(project.0))
 }
 
-pub fn role(text: &str) -> Result<Role, StoreError> {
+pub(crate) fn role(text: &str) -> Result<Role, StoreError> {
     Role::parse(text).ok_or_else(|| StoreError::Unusable(format!("the database holds the unknown role {text}")))
 }
 

@@ -32,7 +32,7 @@ const ATTEMPTED: &str = "UPDATE webhook_deliveries SET state = ?1, due = now_ms(
     last_error = ?4, delivered_at = CASE WHEN ?1 = 'delivered' THEN now_ms() END WHERE id = ?5";
 
 /// The deliveries of an append's notifications.
-pub fn dispatched(rows: &Rows) -> Vec<Statement> {
+pub(crate) fn dispatched(rows: &Rows) -> Vec<Statement> {
     let statement = |row: &NotificationRow| {
         let values = vec![
             Value::from(format!("_{}_{}", row.run_id, row.seq)),

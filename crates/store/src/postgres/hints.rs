@@ -20,7 +20,7 @@ const SEND: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_secs(15);
 const ANSWER: Duration = Duration::from_secs(5);
 
-pub struct Hints {
+pub(crate) struct Hints {
     pending: Arc<AtomicBool>,
     heard: Arc<Notify>,
     listener: Option<AbortHandle>,
@@ -28,14 +28,14 @@ pub struct Hints {
 
 impl Hints {
     /// Listens only on a direct connection: a pooler would give the session to someone else.
-    pub fn new(direct: Option<Settings>) -> Hints {
+    pub(crate) fn new(direct: Option<Settings>) -> Hints {
         let heard = Arc::new(Notify::new());
         let listener = direct.map(|direct| tokio::spawn(listen(direct, heard.clone())).abort_handle());
         Hints { pending: Arc::default(), heard, listener }
     }
 
     /// One notification for everything committed within the next moment.
-    pub fn send(&self, pool: &Arc<Pool>) {
+    pub(crate) fn send(&self, pool: &Arc<Pool>) {
         if self.pending.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -53,7 +53,7 @@ impl Hints {
         });
     }
 
-    pub async fn heard(&self, at_most: Duration) {
+    pub(crate) async fn heard(&self, at_most: Duration) {
         let _ = tokio::time::timeout(at_most, self.heard.notified()).await;
     }
 }

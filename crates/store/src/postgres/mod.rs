@@ -45,13 +45,13 @@ const COMMIT: Duration = Duration::from_secs(2);
 /// The server ends a transaction whose client has gone silent, so that its locks are not waited for.
 const ABANDONED_MS: u128 = 5_000;
 
-pub struct Postgres {
+pub(crate) struct Postgres {
     pool: Arc<Pool>,
     hints: Hints,
 }
 
 impl Postgres {
-    pub async fn open(url: &str, options: &Options) -> Result<Postgres, StoreError> {
+    pub(crate) async fn open(url: &str, options: &Options) -> Result<Postgres, StoreError> {
         let variables = &options.variables;
         let pool = Arc::new(Pool::new(Settings::of(url, variables)?, CONNECTIONS));
         let direct = options.direct_url.as_deref().map(|url| Settings::of(url, variables)).transpose()?;

@@ -11,7 +11,7 @@ use tokio_postgres::config::Host;
 
 const OWN_FILE: &str = "PLEACH_DATABASE_PASSWORD_FILE";
 
-pub fn find(config: &Config, variables: &Variables) -> Result<Option<String>, StoreError> {
+pub(crate) fn find(config: &Config, variables: &Variables) -> Result<Option<String>, StoreError> {
     let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
     if let Some(path) = set(OWN_FILE) {
         let text = std::fs::read_to_string(path)

@@ -22,7 +22,7 @@ const PROBE: Duration = Duration::from_secs(1);
 const CANCEL: Duration = Duration::from_secs(5);
 const BETWEEN_TRIES: Duration = Duration::from_millis(250);
 
-pub struct Pool {
+pub(crate) struct Pool {
     settings: Settings,
     idle: Mutex<Idle>,
     slots: Semaphore,
@@ -36,7 +36,7 @@ struct Idle {
 }
 
 /// A client with the task that carries its bytes, which ends with it whatever the server does.
-pub struct Connected {
+pub(crate) struct Connected {
     client: Client,
     task: AbortHandle,
 }
@@ -56,21 +56,21 @@ impl Drop for Connected {
 }
 
 /// Goes back to the pool only by `give_back`: one that was dropped half-way is closed, which rolls back.
-pub struct Pooled<'a> {
+pub(crate) struct Pooled<'a> {
     pub client: Connected,
     generation: u64,
     _slot: SemaphorePermit<'a>,
 }
 
 /// Why no connection was made.
-pub struct ConnectFailure {
+pub(crate) struct ConnectFailure {
     /// The server is there and will let us in once it has started or recovered.
     pub starting: bool,
     pub error: StoreError,
 }
 
 /// A new connection, with what carries its bytes, in the time it may take.
-pub async fn dial(settings: &Settings) -> Result<(Client, Connection<Socket, Encrypted>), ConnectFailure> {
+pub(crate) async fn dial(settings: &Settings) -> Result<(Client, Connection<Socket, Encrypted>), ConnectFailure> {
     let first = dial_once(settings).await;
     match first {
         // As libpq: a server that wants no TLS, or cannot, is spoken to without.
@@ -118,12 +118,12 @@ fn wants_plain(error: &Error) -> bool {
 }
 
 impl Pool {
-    pub fn new(settings: Settings, size: usize) -> Pool {
+    pub(crate) fn new(settings: Settings, size: usize) -> Pool {
         Pool { settings, idle: Mutex::default(), slots: Semaphore::new(size) }
     }
 
     /// The first connection of a process. A server that is starting up is waited for; `waiting` is told once.
-    pub async fn open(&self, patience: Duration, waiting: fn(&str)) -> Result<(), StoreError> {
+    pub(crate) async fn open(&self, patience: Duration, waiting: fn(&str)) -> Result<(), StoreError> {
         let deadline = Instant::now() + patience;
         let mut told = false;
         loop {
@@ -143,7 +143,7 @@ impl Pool {
         }
     }
 
-    pub async fn take(&self, deadline: Instant) -> Result<Pooled<'_>, StoreError> {
+    pub(crate) async fn take(&self, deadline: Instant) -> Result<Pooled<'_>, StoreError> {
         let busy = |_| StoreError::Unavailable("every connection waits for an answer".into());
         let slot = timeout_at(deadline, self.slots.acquire()).await.map_err(busy)?;
         let slot = slot.map_err(|_| StoreError::Unavailable("the pool was closed".into()))?;
@@ -172,7 +172,7 @@ impl Pool {
         idle.connections.pop().map(|(client, since)| (client, since, generation))
     }
 
-    pub fn give_back(&self, pooled: Pooled<'_>) {
+    pub(crate) fn give_back(&self, pooled: Pooled<'_>) {
         let mut idle = self.idle();
         if pooled.generation == idle.generation {
             idle.connections.push((pooled.client, Instant::now()));
@@ -181,7 +181,7 @@ impl Pool {
 
     /// It did not answer in time: the server is asked to stop whatever it does for it, and the others that were made
     /// beside it are not relied upon either.
-    pub fn give_up(&self, pooled: Pooled<'_>) {
+    pub(crate) fn give_up(&self, pooled: Pooled<'_>) {
         self.distrust();
         let (token, tls) = (pooled.client.cancel_token(), self.settings.tls.clone());
         tokio::spawn(async move {

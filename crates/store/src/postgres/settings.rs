@@ -12,7 +12,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode as Wire};
 
 /// From the first byte sent until the server has let us in.
-pub const CONNECT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// How long sent bytes may go unacknowledged before the kernel gives the connection up.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ const KEEPALIVE_RETRIES: u32 = 3;
 pub type Variables = BTreeMap<String, String>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SslMode {
+pub(crate) enum SslMode {
     Disable,
     /// TLS where the server offers it, without checking who it is.
     Prefer,
@@ -48,14 +48,14 @@ impl SslMode {
 }
 
 #[derive(Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub config: Config,
     pub tls: Connector,
     pub mode: SslMode,
 }
 
 impl Settings {
-    pub fn of(url: &str, variables: &Variables) -> Result<Settings, StoreError> {
+    pub(crate) fn of(url: &str, variables: &Variables) -> Result<Settings, StoreError> {
         let (url, own) = without_tls_parameters(url);
         let mut config = Config::from_str(&url).map_err(|error| {
             StoreError::Unusable(format!("the database URL is not valid: {}", super::chain(&error)))

@@ -22,7 +22,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as Session;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verification {
+pub(crate) enum Verification {
     None,
     /// Signed by a root that is trusted, whatever name it is for.
     Signer,
@@ -30,18 +30,18 @@ pub enum Verification {
 }
 
 #[derive(Clone, Debug)]
-pub enum Roots {
+pub(crate) enum Roots {
     System,
     File(PathBuf),
 }
 
 #[derive(Clone)]
-pub struct Connector {
+pub(crate) struct Connector {
     config: Arc<ClientConfig>,
 }
 
 impl Connector {
-    pub fn new(verification: Verification, roots: Roots) -> Result<Connector, StoreError> {
+    pub(crate) fn new(verification: Verification, roots: Roots) -> Result<Connector, StoreError> {
         let provider = Arc::new(ring::default_provider());
         let unusable = |error: &dyn std::fmt::Display| StoreError::Unusable(format!("TLS cannot be set up: {error}"));
         let chain = match verification {
@@ -145,7 +145,7 @@ impl ServerCertVerifier for Verifier {
 /// The server was reached and is not who it should be, or speaks no TLS that we do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct TlsRefused(String);
+pub(crate) struct TlsRefused(String);
 
 fn refused(error: io::Error, host: &str) -> Box<dyn Error + Send + Sync> {
     let Some(cause) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
@@ -178,7 +178,7 @@ impl MakeTlsConnect<Socket> for Connector {
     }
 }
 
-pub struct Handshake {
+pub(crate) struct Handshake {
     config: Arc<ClientConfig>,
     host: String,
 }
@@ -199,7 +199,7 @@ impl TlsConnect<Socket> for Handshake {
     }
 }
 
-pub struct Encrypted(Session<Socket>);
+pub(crate) struct Encrypted(Session<Socket>);
 
 impl TlsStream for Encrypted {
     /// Binds the password's proof to the server's certificate, so that nobody in between can pass it on.

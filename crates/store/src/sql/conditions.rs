@@ -5,34 +5,34 @@ use runtime::ports::Slice;
 use uuid::Uuid;
 
 /// Lists that ask for no particular length.
-pub fn page(limit: usize) -> usize {
+pub(crate) fn page(limit: usize) -> usize {
     if limit == 0 { 100 } else { limit }
 }
 
-pub fn only(mut query: Query, column: &str, key: impl Into<Uuid>) -> Query {
+pub(crate) fn only(mut query: Query, column: &str, key: impl Into<Uuid>) -> Query {
     equals(&mut query, column, Some(id(key)));
     query
 }
 
-pub fn equals(query: &mut Query, column: &str, key: Option<Value>) {
+pub(crate) fn equals(query: &mut Query, column: &str, key: Option<Value>) {
     if let Some(key) = key {
         query.push(" AND ").push(column).push(" = ").bind(key);
     }
 }
 
 /// Ids are in the order of time.
-pub fn older(query: &mut Query, before: Option<impl Into<Uuid>>) {
+pub(crate) fn older(query: &mut Query, before: Option<impl Into<Uuid>>) {
     if let Some(before) = before {
         query.push(" AND id < ").bind(id(before));
     }
 }
 
-pub fn newest(mut query: Query, limit: usize) -> Query {
+pub(crate) fn newest(mut query: Query, limit: usize) -> Query {
     query.push(" ORDER BY id DESC LIMIT ").bind(page(limit));
     query
 }
 
-pub fn oldest<C: Into<Uuid>>(mut query: Query, slice: Slice<C>) -> Query {
+pub(crate) fn oldest<C: Into<Uuid>>(mut query: Query, slice: Slice<C>) -> Query {
     if let Some(after) = slice.after {
         query.push(" AND id > ").bind(id(after));
     }
@@ -41,7 +41,7 @@ pub fn oldest<C: Into<Uuid>>(mut query: Query, slice: Slice<C>) -> Query {
 }
 
 /// For rows whose ids are not in the order of time.
-pub fn in_order_made<C: Into<Uuid>>(query: &mut Query, table: &str, slice: Slice<C>) {
+pub(crate) fn in_order_made<C: Into<Uuid>>(query: &mut Query, table: &str, slice: Slice<C>) {
     if let Some(after) = slice.after {
         query.push(" AND (created_at, id) > (SELECT c.created_at, c.id FROM ").push(table).push(" c WHERE c.id = ");
         query.bind(id(after)).push(")");

@@ -5,7 +5,7 @@
 
 mod conditions;
 
-pub use conditions::{equals, in_order_made, newest, older, oldest, only, page};
+pub(crate) use conditions::{equals, in_order_made, newest, older, oldest, only, page};
 
 use crate::StoreError;
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use uuid::fmt::Hyphenated;
 
 /// A bound value. A missing one still has a type: PostgreSQL wants it with the statement.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub(crate) enum Value {
     Int(Option<i64>),
     Text(Option<String>),
     Id(Id),
@@ -24,10 +24,10 @@ pub enum Value {
 
 /// An id as the text it is on both databases. Every row has several: none of them is worth a string of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Id([u8; Hyphenated::LENGTH]);
+pub(crate) struct Id([u8; Hyphenated::LENGTH]);
 
 impl Id {
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         // Digits and hyphens.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
@@ -94,19 +94,19 @@ impl From<&serde_json::Value> for Value {
     }
 }
 
-pub fn id(id: impl Into<Uuid>) -> Value {
+pub(crate) fn id(id: impl Into<Uuid>) -> Value {
     let mut text = [0; Hyphenated::LENGTH];
     id.into().hyphenated().encode_lower(&mut text);
     Value::Id(Id(text))
 }
 
-pub fn optional_id(given: Option<impl Into<Uuid>>) -> Value {
+pub(crate) fn optional_id(given: Option<impl Into<Uuid>>) -> Value {
     given.map_or(Value::Text(None), id)
 }
 
 /// Why a batch was turned down: what the guarded statement was there to protect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
+pub(crate) enum Guard {
     /// The run's lease and the end of its log.
     Head,
     /// The version of one entity, or that it does not exist yet.
@@ -115,7 +115,7 @@ pub enum Guard {
 
 /// One statement with one or more rows of values.
 #[derive(Clone, Debug)]
-pub struct Statement {
+pub(crate) struct Statement {
     pub sql: Cow<'static, str>,
     pub rows: Vec<Vec<Value>>,
     /// It must touch a row, or the whole batch is rolled back.
@@ -123,45 +123,45 @@ pub struct Statement {
 }
 
 impl Statement {
-    pub fn new(sql: impl Into<Cow<'static, str>>, values: Vec<Value>) -> Statement {
+    pub(crate) fn new(sql: impl Into<Cow<'static, str>>, values: Vec<Value>) -> Statement {
         Statement { sql: sql.into(), rows: vec![values], guard: None }
     }
 
     /// One `INSERT … VALUES (?1, …)` for many rows. The tuple after `VALUES` must be the only place with placeholders.
-    pub fn many(sql: impl Into<Cow<'static, str>>, rows: Vec<Vec<Value>>) -> Statement {
+    pub(crate) fn many(sql: impl Into<Cow<'static, str>>, rows: Vec<Vec<Value>>) -> Statement {
         Statement { sql: sql.into(), rows, guard: None }
     }
 
-    pub fn guarded(self, guard: Guard) -> Statement {
+    pub(crate) fn guarded(self, guard: Guard) -> Statement {
         Statement { guard: Some(guard), ..self }
     }
 }
 
 /// A query under construction: constant text with values bound in between. User text is only ever bound.
 #[derive(Clone, Debug, Default)]
-pub struct Query {
+pub(crate) struct Query {
     sql: String,
     values: Vec<Value>,
 }
 
 impl Query {
-    pub fn new(sql: impl Into<String>) -> Query {
+    pub(crate) fn new(sql: impl Into<String>) -> Query {
         Query { sql: sql.into(), values: Vec::new() }
     }
 
-    pub fn push(&mut self, sql: &str) -> &mut Self {
+    pub(crate) fn push(&mut self, sql: &str) -> &mut Self {
         self.sql.push_str(sql);
         self
     }
 
-    pub fn bind(&mut self, value: impl Into<Value>) -> &mut Self {
+    pub(crate) fn bind(&mut self, value: impl Into<Value>) -> &mut Self {
         self.values.push(value.into());
         self.sql.push_str(&format!("?{}", self.values.len()));
         self
     }
 
     /// `(?1, ?2, …)`; an empty list matches nothing.
-    pub fn bind_list(&mut self, values: impl IntoIterator<Item = Value>) -> &mut Self {
+    pub(crate) fn bind_list(&mut self, values: impl IntoIterator<Item = Value>) -> &mut Self {
         self.push("(");
         let mut any = false;
         for value in values {
@@ -174,7 +174,7 @@ impl Query {
         self.push(if any { ")" } else { "NULL)" })
     }
 
-    pub fn statement(&mut self) -> Statement {
+    pub(crate) fn statement(&mut self) -> Statement {
         let Query { sql, values } = std::mem::take(self);
         Statement::new(sql, values)
     }
@@ -182,14 +182,14 @@ impl Query {
 
 /// A row that came back. Columns are read in order of the select list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row(pub Vec<Value>);
+pub(crate) struct Row(pub Vec<Value>);
 
 impl Row {
-    pub fn int(&self, column: usize) -> Result<i64, StoreError> {
+    pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
         self.optional_int(column)?.ok_or_else(|| unreadable(column, "is empty"))
     }
 
-    pub fn optional_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+    pub(crate) fn optional_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
         match self.0.get(column) {
             Some(Value::Int(number)) => Ok(*number),
             Some(Value::Text(None) | Value::Bytes(None)) => Ok(None),
@@ -197,11 +197,11 @@ impl Row {
         }
     }
 
-    pub fn text(&self, column: usize) -> Result<&str, StoreError> {
+    pub(crate) fn text(&self, column: usize) -> Result<&str, StoreError> {
         self.optional_text(column)?.ok_or_else(|| unreadable(column, "is empty"))
     }
 
-    pub fn optional_text(&self, column: usize) -> Result<Option<&str>, StoreError> {
+    pub(crate) fn optional_text(&self, column: usize) -> Result<Option<&str>, StoreError> {
         match self.0.get(column) {
             Some(Value::Text(text)) => Ok(text.as_deref()),
             Some(Value::Int(None) | Value::Bytes(None)) => Ok(None),
@@ -209,33 +209,33 @@ impl Row {
         }
     }
 
-    pub fn bytes(&self, column: usize) -> Result<&[u8], StoreError> {
+    pub(crate) fn bytes(&self, column: usize) -> Result<&[u8], StoreError> {
         match self.0.get(column) {
             Some(Value::Bytes(Some(bytes))) => Ok(bytes),
             _ => Err(unreadable(column, "is not binary")),
         }
     }
 
-    pub fn parse<T: FromStr>(&self, column: usize) -> Result<T, StoreError> {
+    pub(crate) fn parse<T: FromStr>(&self, column: usize) -> Result<T, StoreError> {
         self.text(column)?.parse().map_err(|_| unreadable(column, "is malformed"))
     }
 
-    pub fn optional_parse<T: FromStr>(&self, column: usize) -> Result<Option<T>, StoreError> {
+    pub(crate) fn optional_parse<T: FromStr>(&self, column: usize) -> Result<Option<T>, StoreError> {
         let text = self.optional_text(column)?;
         text.map(|text| text.parse().map_err(|_| unreadable(column, "is malformed"))).transpose()
     }
 
-    pub fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
         serde_json::from_str(self.text(column)?).map_err(|error| unreadable(column, &error.to_string()))
     }
 }
 
 fn unreadable(column: usize, what: &str) -> StoreError {
-    StoreError::Unusable(format!("a stored row cannot be read: column {column} {what}; run `pleach doctor`"))
+    StoreError::Unusable(format!("a stored row cannot be read: column {column} {what}"))
 }
 
 /// The same text for PostgreSQL. `rows` > 1 repeats the tuple of an insert.
-pub fn dialect(sql: &str, rows: usize) -> String {
+pub(crate) fn dialect(sql: &str, rows: usize) -> String {
     const NOW: &str = "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000 AS BIGINT)";
     let sql = sql.replace("now_ms()", NOW).replace("instr(", "strpos(").replace('?', "$");
     let Some((head, tuple, tail)) = (rows > 1).then(|| insert_parts(&sql)).flatten() else { return sql };

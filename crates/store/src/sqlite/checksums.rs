@@ -23,7 +23,7 @@ fn is_guarded(table: &Table) -> bool {
     !follows_from_logs(&table.name) && !OTHERS.contains(&table.name.as_str()) && !table.key().is_empty()
 }
 
-pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
     connection.create_scalar_function("row_checksum", -1, flags, checksum)
 }
@@ -57,7 +57,7 @@ fn note(table: &Table) -> (String, String) {
 
 /// Every guarded table gets its column once, and again when its columns have changed. The triggers belong to this
 /// connection: other programs can still change the file, and what they change is then told.
-pub async fn install(backend: &dyn Backend) -> Result<(), StoreError> {
+pub(crate) async fn install(backend: &dyn Backend) -> Result<(), StoreError> {
     let covered = notes(backend).await?;
     let mut statements = Vec::new();
     for table in tables(backend).await?.iter().filter(|table| is_guarded(table)) {
@@ -108,7 +108,7 @@ fn triggers(table: &Table) -> [Statement; 2] {
 }
 
 /// Rows that are not as they were written, in words.
-pub async fn check(backend: &dyn Backend) -> Result<Vec<String>, StoreError> {
+pub(crate) async fn check(backend: &dyn Backend) -> Result<Vec<String>, StoreError> {
     let covered = notes(backend).await?;
     let mut damaged = Vec::new();
     for table in tables(backend).await?.iter().filter(|table| is_guarded(table) && table.has_checksum) {

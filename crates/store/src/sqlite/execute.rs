@@ -7,11 +7,11 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, ffi, params_from_iter};
 use std::borrow::Cow;
 
-pub type Written = Vec<Vec<Row>>;
+pub(crate) type Written = Vec<Vec<Row>>;
 
 /// Why a whole group was rolled back.
 #[derive(Debug)]
-pub enum Failed {
+pub(crate) enum Failed {
     /// The disk did not confirm the commit. What was promised cannot be known any more: stop writing.
     Flush(StoreError),
     Store(StoreError),
@@ -31,7 +31,7 @@ impl rusqlite::ToSql for Value {
 
 /// Every batch of the group under its own savepoint, so that a refused one is rolled back alone; then
 /// one commit for all. A batch that has the commit to itself needs no savepoint.
-pub fn commit(connection: &Connection, group: &[&[Statement]]) -> Result<Vec<Result<Written, Guard>>, Failed> {
+pub(crate) fn commit(connection: &Connection, group: &[&[Statement]]) -> Result<Vec<Result<Written, Guard>>, Failed> {
     let written = write_all(connection, group).and_then(|outcomes| match connection.execute_batch("COMMIT") {
         Ok(()) => Ok(outcomes),
         Err(error) if flush_failed(&error) => Err(Failed::Flush(translate(&error))),
@@ -81,7 +81,7 @@ fn run(connection: &Connection, batch: &[Statement]) -> Result<Written, WriteErr
     Ok(all)
 }
 
-pub fn read(connection: &Connection, query: &Statement) -> Result<Vec<Row>, StoreError> {
+pub(crate) fn read(connection: &Connection, query: &Statement) -> Result<Vec<Row>, StoreError> {
     execute(connection, query).map(|(rows, _)| rows).map_err(|error| translate(&error))
 }
 
@@ -119,7 +119,7 @@ fn value(value: ValueRef<'_>) -> Value {
     }
 }
 
-pub fn translate(error: &rusqlite::Error) -> StoreError {
+pub(crate) fn translate(error: &rusqlite::Error) -> StoreError {
     let message = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full(message),

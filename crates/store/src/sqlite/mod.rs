@@ -1,10 +1,10 @@
 //! SQLite: one writer with group commit and a few readers, or everything inline on one connection.
 
-pub mod checksums;
+pub(crate) mod checksums;
 mod execute;
 mod readers;
-pub mod schema;
-pub mod wal;
+pub(crate) mod schema;
+pub(crate) mod wal;
 mod writer;
 
 use crate::StoreError;
@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use execute::{Failed, translate};
 use readers::Readers;
 use runtime::ports::Clock;
+use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
@@ -35,7 +36,7 @@ const FOLD_AFTER: i64 = 4_000;
 const PAGE: i64 = 2_048;
 const STATEMENTS: usize = 256;
 
-pub enum Sqlite {
+pub(crate) enum Sqlite {
     /// The writer goes last: whoever closes the file last folds the log into it, and readers cannot.
     Threaded {
         readers: Readers,
@@ -47,21 +48,32 @@ pub enum Sqlite {
 }
 
 impl Sqlite {
-    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
+    pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
         keep_private(path);
         let connection = writable(Connection::open(path), path, &clock)?;
         let readers = Readers::new(path.to_owned(), clock);
         Ok(Sqlite::Threaded { writer: Writer::start(connection)?, readers })
     }
 
-    pub fn inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
+    pub(crate) fn inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
         let opened = path.map_or_else(Connection::open_in_memory, Connection::open);
         let connection = writable(opened, path.unwrap_or(Path::new(":memory:")), &clock)?;
         Ok(Sqlite::Inline(Mutex::new(connection)))
     }
 
+    /// Everything this inline database holds, in memory and on another clock.
+    pub(crate) fn copy_to_memory(&self, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
+        let Sqlite::Inline(source) = self else {
+            return Err(StoreError::Unusable("only an inline database can be copied".into()));
+        };
+        let source = source.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut copy = writable(Connection::open_in_memory(), Path::new(":memory:"), &clock)?;
+        Backup::new(&source, &mut copy).and_then(|backup| backup.step(-1)).map_err(|error| translate(&error))?;
+        Ok(Sqlite::Inline(Mutex::new(copy)))
+    }
+
     /// `None` when there is no database there yet.
-    pub fn open_read_only(path: &Path, clock: Arc<dyn Clock>) -> Result<Option<Sqlite>, StoreError> {
+    pub(crate) fn open_read_only(path: &Path, clock: Arc<dyn Clock>) -> Result<Option<Sqlite>, StoreError> {
         if !path.exists() {
             return Ok(None);
         }
@@ -196,6 +208,6 @@ impl Backend for Sqlite {
 }
 
 /// `sqlite://path`, or a bare path.
-pub fn path_of(url: &str) -> PathBuf {
+pub(crate) fn path_of(url: &str) -> PathBuf {
     PathBuf::from(url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")).unwrap_or(url))
 }

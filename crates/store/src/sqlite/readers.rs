@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 const AT_ONCE: usize = 4;
 
-pub struct Readers {
+pub(crate) struct Readers {
     shared: Arc<Shared>,
     slots: Semaphore,
 }
@@ -23,12 +23,12 @@ struct Shared {
 }
 
 impl Readers {
-    pub fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Readers {
+    pub(crate) fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Readers {
         let shared = Shared { path, clock, idle: Mutex::default() };
         Readers { shared: Arc::new(shared), slots: Semaphore::new(AT_ONCE) }
     }
 
-    pub async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
         let _slot = self.slot().await?;
         let shared = self.shared.clone();
         let ended = |error| StoreError::Unavailable(format!("a read was cut off: {error}"));
@@ -36,7 +36,7 @@ impl Readers {
     }
 
     /// On the caller's thread.
-    pub async fn read_inline(&self, query: &Statement) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn read_inline(&self, query: &Statement) -> Result<Vec<Row>, StoreError> {
         let _slot = self.slot().await?;
         self.shared.read(query)
     }

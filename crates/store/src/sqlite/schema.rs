@@ -5,17 +5,17 @@ use crate::backend::Backend;
 use crate::sql::Statement;
 
 /// The column that the file alone has, beside those of the schema.
-pub const CHECKSUM: &str = "checksum";
+pub(crate) const CHECKSUM: &str = "checksum";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub(crate) struct Column {
     pub name: String,
     pub kind: String,
     pub is_key: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub(crate) struct Table {
     pub name: String,
     /// Without the checksum.
     pub columns: Vec<Column>,
@@ -23,16 +23,16 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn columns(&self) -> Vec<&str> {
+    pub(crate) fn columns(&self) -> Vec<&str> {
         self.columns.iter().map(|column| column.name.as_str()).collect()
     }
 
-    pub fn key(&self) -> Vec<&str> {
+    pub(crate) fn key(&self) -> Vec<&str> {
         self.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str()).collect()
     }
 }
 
-pub async fn tables(backend: &dyn Backend) -> Result<Vec<Table>, StoreError> {
+pub(crate) async fn tables(backend: &dyn Backend) -> Result<Vec<Table>, StoreError> {
     let query = "SELECT m.name, p.name, p.type, p.pk FROM sqlite_master m JOIN pragma_table_info(m.name) p \
         WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, p.cid";
     let mut tables: Vec<Table> = Vec::new();

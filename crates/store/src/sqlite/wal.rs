@@ -7,7 +7,7 @@ const HEADER: usize = 32;
 const FRAME: usize = 24;
 
 /// What is wrong with it, if anything. Only for a log that nobody is writing.
-pub fn damage(log: &Path) -> Option<String> {
+pub(crate) fn damage(log: &Path) -> Option<String> {
     let bytes = std::fs::read(log).ok()?;
     if bytes.is_empty() {
         return None;

@@ -22,13 +22,13 @@ struct Request {
     answer: oneshot::Sender<Answer>,
 }
 
-pub struct Writer {
+pub(crate) struct Writer {
     requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
-    pub fn start(connection: Connection) -> Result<Writer, StoreError> {
+    pub(crate) fn start(connection: Connection) -> Result<Writer, StoreError> {
         let (requests, inbox) = channel();
         let work = move || Work { connection, inbox, broken: None }.serve();
         let thread = std::thread::Builder::new().name("store-writer".into()).spawn(work);
@@ -37,7 +37,7 @@ impl Writer {
     }
 
     /// Answers after the commit.
-    pub async fn write(&self, batch: Vec<Statement>) -> Answer {
+    pub(crate) async fn write(&self, batch: Vec<Statement>) -> Answer {
         let gone = || WriteError::Unknown("the writer has ended".into());
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.as_ref().ok_or_else(gone)?;

@@ -15,20 +15,20 @@ use uuid::Uuid;
 
 /// The event behind a change; neither, when a person made it outside any run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub(crate) struct Origin {
     pub run_id: Option<RunId>,
     pub seq: Option<u64>,
 }
 
 impl Origin {
-    pub fn of(run: Option<RunId>, seq: u64) -> Origin {
+    pub(crate) fn of(run: Option<RunId>, seq: u64) -> Origin {
         Origin { run_id: run, seq: run.map(|_| seq) }
     }
 }
 
 /// An entity with where it came from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Versioned<T> {
+pub(crate) struct Versioned<T> {
     pub entity: T,
     pub made: Origin,
     pub changed: Origin,
@@ -36,7 +36,7 @@ pub struct Versioned<T> {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     pub projects: BTreeMap<ProjectId, Versioned<Project>>,
     pub documents: BTreeMap<DocumentId, Versioned<Document>>,
     pub tasks: BTreeMap<TaskId, Versioned<Task>>,
@@ -48,7 +48,7 @@ pub struct Workspace {
 
 /// What a change amounted to. `from` is the version it was made on.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Revision {
+pub(crate) enum Revision {
     ProjectMade(Versioned<Project>, ActorId),
     ProjectChanged {
         from: i64,
@@ -79,11 +79,11 @@ pub enum Revision {
 
 /// The entity that was not as expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Conflict(pub Uuid);
+pub(crate) struct Conflict(pub Uuid);
 
 /// The ids a batch of changes looks at.
 #[derive(Clone, Debug, Default)]
-pub struct Touched {
+pub(crate) struct Touched {
     pub projects: BTreeSet<ProjectId>,
     pub documents: BTreeSet<DocumentId>,
     pub tasks: BTreeSet<TaskId>,
@@ -93,7 +93,7 @@ pub struct Touched {
 }
 
 impl Touched {
-    pub fn by(changes: &[Change]) -> Touched {
+    pub(crate) fn by(changes: &[Change]) -> Touched {
         let mut touched = Touched::default();
         for change in changes {
             let _new = match &change.mutation {
@@ -115,7 +115,7 @@ impl Touched {
     }
 
     /// Without what the changes themselves create: that is expected not to exist, so it need not be looked up.
-    pub fn before(changes: &[Change]) -> Touched {
+    pub(crate) fn before(changes: &[Change]) -> Touched {
         let mut touched = Touched::by(changes);
         for change in changes {
             match &change.mutation {
@@ -133,7 +133,12 @@ impl Touched {
 
 impl Workspace {
     /// Apply one change. `None` when this very event had already made it.
-    pub fn apply(&mut self, change: &Change, run: Option<RunId>, at: Timestamp) -> Result<Option<Revision>, Conflict> {
+    pub(crate) fn apply(
+        &mut self,
+        change: &Change,
+        run: Option<RunId>,
+        at: Timestamp,
+    ) -> Result<Option<Revision>, Conflict> {
         let stamp = Stamp { origin: Origin::of(run, change.seq), actor: change.actor, at };
         match &change.mutation {
             Mutation::CreateProject { .. } | Mutation::UpdateProject { .. } => {

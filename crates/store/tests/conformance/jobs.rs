@@ -156,7 +156,7 @@ async fn a_run_that_goes_on_can_be_claimed_again(world: World) {
 }
 
 async fn creating_and_claiming_are_one_commit(world: World) {
-    let (mut run, append) = world.born(&[], Some("one"));
+    let (mut run, append) = world.created(&[], Some("one"));
     world.store.append(append).await.unwrap();
     assert!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().is_empty());
     let lease = runtime::ports::Lease { run_id: run_id(&run), worker: "one".into(), epoch: 1 };
@@ -280,11 +280,8 @@ async fn waiting_ends_at_the_latest_when_it_said(world: World) {
 
 async fn a_new_run_ends_the_waiting(world: World) {
     let began = Instant::now();
-    let store = world.store.clone();
-    let waiting = tokio::spawn(async move { store.wakeup(Duration::from_secs(30)).await });
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    world.queued(&[]).await;
-    waiting.await.unwrap();
+    // Polled in this order: the wait has begun before the run is queued.
+    tokio::join!(world.store.wakeup(Duration::from_secs(30)), world.queued(&[]));
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
@@ -342,14 +339,15 @@ async fn b9_a_deadline_that_passed_while_everything_slept_is_kept_by_the_next_wo
     let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, duty: Duty::All, shared: false };
     let worker = Worker::new(world.store.clone(), Arc::new(Answers), world.wall(), config);
     let (commands, stop) = (worker.commands(), CancellationToken::new());
+    let mut lifecycle = commands.live().lifecycle();
     let serving = tokio::spawn(worker.serve(stop.clone()));
     let ended = tokio::time::timeout(Duration::from_secs(20), async {
         loop {
+            lifecycle.recv().await.expect("the worker publishes what it commits");
             let row = commands.log().run_row(run_id(&run)).await.unwrap().unwrap();
             if row.status.is_terminal() {
                 return row;
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
     let row = ended.await.expect("the deadline is kept");

@@ -58,7 +58,7 @@ async fn a_batch_that_expects_another_end_is_told_where_the_log_ends_and_writes_
 }
 
 async fn a_run_is_created_once(world: World) {
-    let (run, append) = world.born(&[], None);
+    let (run, append) = world.created(&[], None);
     world.store.append(append.clone()).await.unwrap();
     assert_eq!(world.store.append(append).await, Err(AppendError::Moved { run_id: run_id(&run), last_seq: 1 }));
 }

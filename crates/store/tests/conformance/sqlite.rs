@@ -14,7 +14,7 @@ async fn opened(path: &Path) -> Arc<SqlStore> {
     store::open(&format!("sqlite://{}", path.display()), Options::default()).await.expect("the database opens")
 }
 
-fn born() -> (Run, Append) {
+fn created() -> (Run, Append) {
     let owner = fresh();
     let mut run = Run::create(fresh(), brief(owner, &[]), Actor::Person(owner), now()).unwrap();
     let append = drafted(&mut run, None);
@@ -31,7 +31,7 @@ fn said(run: &mut Run, text: &str) -> Append {
 async fn invariant_6_what_was_acknowledged_survives_a_process_that_never_closed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pleach.db");
-    let (mut run, append) = born();
+    let (mut run, append) = created();
     let store = opened(&path).await;
     store.append(append).await.unwrap();
     store.append(said(&mut run, "last words")).await.unwrap();
@@ -45,7 +45,7 @@ async fn invariant_6_what_was_acknowledged_survives_a_process_that_never_closed(
 async fn the_next_holder_takes_over_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pleach.db");
-    let (run, append) = born();
+    let (run, append) = created();
     let store = opened(&path).await;
     store.append(append).await.unwrap();
     let claimed = store.claim("first", 1, LONG, None, &[]).await.unwrap();
@@ -63,7 +63,7 @@ async fn many_producers_share_commits_and_each_is_answered_for_itself() {
     let producers = (0..64).map(|n| {
         let store = store.clone();
         tokio::spawn(async move {
-            let (mut run, append) = born();
+            let (mut run, append) = created();
             store.append(append).await.unwrap();
             let mut behind = run.clone();
             for step in 0..10 {
@@ -88,11 +88,11 @@ async fn a_reader_sees_what_the_holder_has_not_yet_checkpointed() {
     let path = directory.path().join("pleach.db");
     assert!(store::open_read_only(&path).await.unwrap().is_none(), "no database yet");
     let holder = opened(&path).await;
-    let (_, append) = born();
+    let (_, append) = created();
     holder.append(append).await.unwrap();
     let reader = store::open_read_only(&path).await.unwrap().expect("a database");
     assert_eq!(reader.runs(&Scope::Platform, RunFilter::default()).await.unwrap().len(), 1);
-    let (_, append) = born();
+    let (_, append) = created();
     assert!(matches!(reader.append(append).await, Err(AppendError::Store(StoreError::Unusable(_)))));
     drop(holder);
     assert_eq!(reader.runs(&Scope::Platform, RunFilter::default()).await.unwrap().len(), 1);

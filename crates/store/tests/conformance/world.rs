@@ -180,7 +180,7 @@ impl World {
 
     /// A run of mine that is stored and waits for a driver.
     pub async fn queued(&self, projects: &[ProjectId]) -> Run {
-        let (run, append) = self.born(projects, None);
+        let (run, append) = self.created(projects, None);
         self.store.append(append).await.expect("a new run");
         run
     }
@@ -192,7 +192,7 @@ impl World {
         run
     }
 
-    pub fn born(&self, projects: &[ProjectId], claim_for: Option<&str>) -> (Run, Append) {
+    pub fn created(&self, projects: &[ProjectId], claim_for: Option<&str>) -> (Run, Append) {
         let mut run = Run::create(fresh(), brief(self.me, projects), self.actor(), now()).expect("a run");
         let mut append = drafted(&mut run, None);
         append.claim_for = claim_for.map(str::to_owned);

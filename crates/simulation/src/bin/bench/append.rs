@@ -118,7 +118,7 @@ impl Audience {
         let options = store::Options { direct_url: Some(database.to_owned()), ..store::Options::default() };
         let other = store::open(database, options).await.map_err(|error| error.to_string())?;
         let live = Live::default();
-        live.look_elsewhere(other.clone());
+        live.follow_other_processes(other.clone());
         let seat = |writer: &Writer| {
             let (run, heard) = (writer.run.shared.id, Arc::new(AtomicU64::new(writer.run.shared.last_seq)));
             tokio::spawn(follow(live.listen(run), other.clone(), run, heard.clone()));

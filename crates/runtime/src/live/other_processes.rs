@@ -1,5 +1,5 @@
-//! Commits of other processes on the same database: looked for while somebody here listens. Hints shorten the
-//! wait; looking is the guarantee.
+//! Publishes commits of other processes on the same database, while this process has listeners. Polling is the guarantee;
+//! hints from the database only shorten the wait.
 
 use super::{Broadcast, Commit, Live, Message};
 use crate::ports::{Log, StoreError};
@@ -18,13 +18,13 @@ const PAGE: usize = 500;
 const CLOCKS_DIFFER_MS: i64 = 5_000;
 
 impl Live {
-    /// Until nobody has this `Live` any more. Needed wherever another process may be the one that writes.
-    pub fn look_elsewhere(&self, log: Arc<dyn Log>) {
-        tokio::spawn(look(Arc::downgrade(&self.shared), log));
+    /// Until the last clone of this `Live` is dropped. Needed wherever another process may write.
+    pub fn follow_other_processes(&self, log: Arc<dyn Log>) {
+        tokio::spawn(poll(Arc::downgrade(&self.shared), log));
     }
 }
 
-async fn look(shared: Weak<Broadcast>, log: Arc<dyn Log>) {
+async fn poll(shared: Weak<Broadcast>, log: Arc<dyn Log>) {
     let mut seen_runs = SeenRuns::default();
     loop {
         let Some(live) = shared.upgrade().map(|shared| Live { shared }) else { return };
@@ -36,7 +36,7 @@ async fn look(shared: Weak<Broadcast>, log: Arc<dyn Log>) {
             continue;
         }
         if let Err(error) = live.catch_up(log.as_ref(), &mut seen_runs).await {
-            tracing::debug!(%error, "looking for other processes' commits was postponed");
+            tracing::debug!(%error, "polling for other processes' commits failed; it is tried again");
         }
         drop(live);
         log.wakeup(LOOK_EVERY).await;
@@ -63,7 +63,7 @@ impl Live {
         let ends: HashMap<RunId, u64> = log.ends(&runs).await?.into_iter().collect();
         for (run, published) in published {
             match ends.get(&run) {
-                // Whoever came before has read the log up to here by himself.
+                // The first poll: earlier listeners have read the log up to here themselves.
                 Some(end) if published == 0 => self.mark_published(run, *end),
                 Some(end) if *end > published => self.fetch(log, run, published).await?,
                 Some(_) => {}
@@ -76,7 +76,7 @@ impl Live {
         Ok(())
     }
 
-    /// The first look: what is there already is the listeners' own to read, but it may have come after they did.
+    /// What is already stored is the listeners' to read; it may have been stored after they subscribed, so they learn its end.
     fn mark_published(&self, run: RunId, end: u64) {
         let mut channels = self.shared.channels();
         let Some(channel) = channels.get_mut(&run) else { return };
