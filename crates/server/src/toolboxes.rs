@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use effects::tools::{Files, Offer, Offers, Toolbox, Toolboxes, Web};
 use engine::effect::{EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
-use mcp::client::{BETWEEN, McpServer, ServerConfig};
+use mcp::client::{McpServer, SEPARATOR, ServerConfig};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ impl Toolbox for Unusable {
 
 /// Could this server have a tool of that name? Those that are none of MCP's have names of their own.
 pub fn may_offer(server: &str, name: &str) -> bool {
-    match name.split_once(BETWEEN) {
+    match name.split_once(SEPARATOR) {
         Some((of, _)) => of == server,
         None => true,
     }

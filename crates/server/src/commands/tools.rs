@@ -48,7 +48,7 @@ pub async fn converse(session: &Session) -> Result<u8, Failure> {
         None => attach::to_work(&session.config, &session.actor, WorkerScope::Everything).await?,
     };
     let face = RunTools::new(attached.client.clone(), true);
-    let spoken = mcp::server::converse(Arc::new(face), tokio::io::stdin(), tokio::io::stdout()).await;
+    let spoken = mcp::server::serve(Arc::new(face), tokio::io::stdin(), tokio::io::stdout()).await;
     attached.close().await;
     match spoken {
         Ok(()) => Ok(0),
