@@ -1,5 +1,5 @@
-//! The planner's part: outline, two notes side by side, synthesis, end. What comes next is read off the
-//! pages that exist, so the part can be taken up anywhere: after a question, a refusal, a restart.
+//! The homework planner: outline, two notes in parallel, synthesis, end. The next stage follows from the pages that exist, so it can
+//! continue after a question, a refusal or a restart.
 
 use super::one_line;
 use super::planner_actions;
@@ -8,20 +8,20 @@ use super::sections::Sections;
 use super::subject::Subject;
 use serde_json::{Value, json};
 
-/// Where the work stands, judged by what exists.
+/// The stage of the work, by what exists.
 pub enum Stage {
     Ask,
-    /// Nothing may be written: look around instead.
+    /// Nothing may be written, so only read.
     Read,
     Outline,
-    /// These notes (by place) are given to executors.
+    /// Give these notes (by index) to executors.
     Delegate(Vec<usize>),
-    /// Executors had their turn and these are still missing.
+    /// Write these notes, which the executors did not deliver.
     WriteUp(Vec<usize>),
     Synthesise,
-    /// A person said something after the synthesis, this document, was written.
+    /// Add to the synthesis (this document) what a person said after it was written.
     Amend(String),
-    /// The exit was refused.
+    /// Answer the reasons for which the exit was refused.
     Answer,
     Finish,
 }
@@ -29,7 +29,7 @@ pub enum Stage {
 pub fn answer(sections: &Sections) -> Value {
     let state = PlannerState::of(sections);
     let stage = state.stage();
-    let (doing, remaining) = state.words(&stage);
+    let (doing, remaining) = state.status_texts(&stage);
     let evidence = if matches!(stage, Stage::Finish) { planner_actions::evidence(&state) } else { Vec::new() };
     let questions = if matches!(stage, Stage::Ask) { vec![state.question()] } else { Vec::new() };
     let (hint, confidence) = match stage {
@@ -110,7 +110,7 @@ impl<'a> PlannerState<'a> {
         self.sections.offers("create_document")
     }
 
-    /// The reference of a page this run made.
+    /// The reference of a page that this run created.
     pub fn artifact(&self, title: &str) -> Option<&'a str> {
         let named = self.sections.items("artifacts").into_iter().find(|artifact| artifact["title"] == title);
         named.and_then(|artifact| artifact["ref"].as_str())
@@ -127,7 +127,7 @@ impl<'a> PlannerState<'a> {
         unread.filter_map(|message| message["text"].as_str()).map(one_line).collect()
     }
 
-    /// The steps of the plan as it was left.
+    /// The steps of the current plan.
     pub fn planned(&self) -> &'a [Value] {
         self.sections.value("plan")["steps"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
@@ -136,8 +136,8 @@ impl<'a> PlannerState<'a> {
         self.planned().iter().find(|step| step["id"] == id)?["status"].as_str()
     }
 
-    /// What is being done, and what is left after it.
-    fn words(&self, stage: &Stage) -> (String, Vec<String>) {
+    /// What is being done, and what remains.
+    fn status_texts(&self, stage: &Stage) -> (String, Vec<String>) {
         let topic = &self.subject.topic;
         let [first, second] = &self.note_titles;
         let write = |title: &String| format!("Write \"{title}\"");

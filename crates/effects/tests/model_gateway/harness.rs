@@ -1,4 +1,4 @@
-//! A gateway in front of one server, and the shortest way to ask it something.
+//! A gateway with one server, and short ways to call it.
 
 use effects::model::{
     Gateway, ModelTerms, ProviderConfig, ProviderKind, ProviderTimeouts, Providers, SchemaMode, Timeouts,
@@ -12,9 +12,9 @@ use std::time::Duration;
 
 pub const KEY: &str = "sk-canary-0123456789abcdef";
 pub const MODEL: &str = "scripted";
-pub const WIRES: [ProviderKind; 2] = [ProviderKind::Openai, ProviderKind::Anthropic];
+pub const WIRE_FORMATS: [ProviderKind; 2] = [ProviderKind::Openai, ProviderKind::Anthropic];
 
-/// What a test may want different.
+/// What a test may configure.
 pub struct Setup {
     pub key: Option<&'static str>,
     pub schema_mode: Option<SchemaMode>,
@@ -45,18 +45,18 @@ pub fn quick() -> Timeouts {
     Timeouts { connect: ms(2_000), first_byte: ms(10_000), idle: ms(5_000), total: ms(20_000) }
 }
 
-pub struct Asked {
+pub struct TestClient {
     pub gateway: Gateway,
     kind: ProviderKind,
     model: String,
 }
 
-impl Asked {
-    pub fn at(kind: ProviderKind, url: &str) -> Asked {
-        Asked::with(kind, url, Setup::default())
+impl TestClient {
+    pub fn at(kind: ProviderKind, url: &str) -> TestClient {
+        TestClient::with(kind, url, Setup::default())
     }
 
-    pub fn with(kind: ProviderKind, url: &str, setup: Setup) -> Asked {
+    pub fn with(kind: ProviderKind, url: &str, setup: Setup) -> TestClient {
         let config = ProviderConfig {
             kind: Some(kind),
             base_url: Some(url.to_owned()),
@@ -70,7 +70,7 @@ impl Asked {
         let env = |name: &str| (name == "TEST_KEY").then(|| setup.key.map(str::to_owned)).flatten();
         let gateway =
             Gateway::new(&providers, &env, RehearsalModels::default(), setup.timeouts).expect("a valid configuration");
-        Asked { gateway, kind, model: setup.model.to_owned() }
+        TestClient { gateway, kind, model: setup.model.to_owned() }
     }
 
     pub async fn ask(&self) -> Result<ModelReply, CallError> {
@@ -110,7 +110,7 @@ impl Asked {
 /// A failure of the expected class that names the provider and shows no key.
 #[track_caller]
 pub fn fails(result: Result<ModelReply, CallError>, failure: CallFailure) -> CallError {
-    let error = result.map(|reply| reply.text.len()).expect_err("this must not count as an answer");
+    let error = result.map(|reply| reply.text.len()).expect_err("the call must fail");
     assert_eq!(error.failure, failure, "{}", error.message);
     assert!(!error.message.contains("sk-canary"), "the key is shown: {}", error.message);
     assert!(error.message.contains(" at http://127.0.0.1:"), "no address: {}", error.message);

@@ -1,4 +1,4 @@
-//! Starts a peer as a process group of its own, waits until it listens, and ends it with the test.
+//! Starts a peer in its own process group, waits until it listens, and kills it at the end of the test.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -27,7 +27,7 @@ impl Peer {
     }
 }
 
-/// The whole group: a peer's own children go with it.
+/// Kills the whole group, with the peer's own children.
 impl Drop for Peer {
     fn drop(&mut self) {
         let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.child.id())]).status();

@@ -1,4 +1,4 @@
-//! One process on a database in memory, with one run of the built-in model: the real engine, driver and tools.
+//! One process on an in-memory database with one run of the rehearsal model: the real engine, driver and tools.
 
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::{PROVIDER, RehearsalModels};
@@ -29,7 +29,7 @@ impl Clock for WallClock {
     }
 }
 
-/// One process with one run; it drives nothing before it is told to.
+/// One process with one run, which is driven when a test waits for it.
 pub struct Fixture {
     pub store: Arc<SqlStore>,
     commands: RunCommands,
@@ -48,11 +48,11 @@ pub const RUN: RunId = RunId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_000
 
 impl Fixture {
     pub async fn with(objective: &str, criteria: &[&str], tools: &[&str]) -> Fixture {
-        Fixture::taking(|owner| brief(objective, criteria, tools, owner)).await
+        Fixture::with_brief(|owner| brief(objective, criteria, tools, owner)).await
     }
 
-    /// A run with a brief of its own.
-    pub async fn taking(brief: impl FnOnce(ActorId) -> Queued) -> Fixture {
+    /// A run with its own brief.
+    pub async fn with_brief(brief: impl FnOnce(ActorId) -> Queued) -> Fixture {
         let store = store::open_inline(None, Arc::new(WallClock)).await.expect("a database in memory");
         let owner = store.actor(LOCAL_HANDLE).await.expect("readable").expect("there is a local person").id;
         let performer = EffectsPerformer {
@@ -85,7 +85,7 @@ impl Fixture {
         self.commands.command(RUN, command, Actor::Person(self.owner)).await.expect("the command is taken");
     }
 
-    /// What the run wrote, the platform's own documents left out.
+    /// The documents of the run, without the platform's own.
     pub async fn pages(&self) -> Vec<Document> {
         let filter = DocumentFilter { limit: 50, ..DocumentFilter::default() };
         let listed = self.store.documents(&Scope::Platform, filter).await.expect("readable");

@@ -1,4 +1,4 @@
-//! Two people, three projects, one run; every call is an effect of its own and its changes are committed.
+//! Two people, three projects and one run. Every call is an effect of its own, and its changes are committed.
 
 use effects::tools::Registry;
 use engine::actor::{Actor, ActorKind};
@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 const NOW: i64 = 1_790_000_000_000;
 
-/// Every reading is a millisecond later, so that "newest first" means something.
-struct Ticking(AtomicI64);
+/// Each reading is a millisecond later than the last, so that "newest first" has an order.
+struct TickingClock(AtomicI64);
 
-impl Clock for Ticking {
+impl Clock for TickingClock {
     fn now(&self) -> Timestamp {
         Timestamp(NOW + self.0.fetch_add(1, Ordering::Relaxed))
     }
@@ -29,7 +29,7 @@ pub struct Fixture {
     pub registry: Registry,
     pub run: RunContext,
     pub owner: ActorId,
-    /// The run's project, another of the owner's, and one of somebody else's.
+    /// The run's project, another project of the owner, and one of another person.
     pub home: ProjectId,
     pub second: ProjectId,
     pub foreign: ProjectId,
@@ -57,9 +57,10 @@ impl Fixture {
 
     /// A run that may use all of its owner's projects.
     pub async fn global() -> Fixture {
-        let store = store::open_inline(None, Arc::new(Ticking(AtomicI64::new(0)))).await.expect("a database in memory");
-        let (owner, stranger): (ActorId, ActorId) = (id(1), id(2));
-        for (actor, handle) in [(owner, "owner"), (stranger, "stranger")] {
+        let store =
+            store::open_inline(None, Arc::new(TickingClock(AtomicI64::new(0)))).await.expect("a database in memory");
+        let (owner, other): (ActorId, ActorId) = (id(1), id(2));
+        for (actor, handle) in [(owner, "owner"), (other, "other")] {
             let (handle, name) = (handle.to_owned(), handle.to_owned());
             let record = ActorRecord { id: actor, kind: ActorKind::Person, handle, name, created_at: Timestamp(NOW) };
             store.create_actor(record).await.expect("actor");
@@ -92,7 +93,7 @@ impl Fixture {
             .commit(vec![
                 project(home, "Home", owner),
                 project(second, "Second", owner),
-                project(foreign, "Foreign", stranger),
+                project(foreign, "Foreign", other),
             ])
             .await;
         fixture.platform_document(workspace, "document.homework.workspace", "workspace").await;
@@ -113,7 +114,7 @@ impl Fixture {
         self.commit(vec![create]).await;
     }
 
-    /// A document somebody wrote, outside any run.
+    /// A document that was written outside any run.
     pub async fn document_in(&self, project_id: ProjectId, number: u128, title: &str, content: &str) -> DocumentId {
         let document = id(100 + number);
         let (title, content, type_key) = (title.to_owned(), content.to_owned(), "document.note".to_owned());

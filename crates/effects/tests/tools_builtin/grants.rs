@@ -1,4 +1,4 @@
-//! Which tools there are, and who may call which.
+//! The built-in tools, and who may call them.
 
 use crate::fixture::Fixture;
 use effects::tools::Registry;
@@ -43,7 +43,7 @@ fn the_registry_has_the_tools_of_the_contract_and_no_others() {
 }
 
 #[test]
-fn a_catalogue_entry_names_the_arguments_marks_the_optional_ones_and_says_what_each_may_be() {
+fn a_catalogue_entry_names_each_argument_its_type_and_whether_it_is_optional() {
     let catalogue = Registry::builtin().catalogue();
     let create = catalogue.iter().find(|tool| tool.name == "create_document").expect("there");
     assert_eq!(
@@ -77,7 +77,7 @@ async fn an_unknown_tool_is_an_error_that_lists_the_valid_ones() {
 }
 
 #[tokio::test]
-async fn h3_a_tool_that_was_not_given_is_refused_and_the_given_ones_are_listed() {
+async fn h3_a_tool_that_was_not_granted_is_refused_and_the_granted_ones_are_listed() {
     let mut fixture = Fixture::bound().await;
     fixture.granted = vec!["get_document".into(), "search".into()];
     let error = fixture.error("create_document", json!({"title": "T", "content": ""})).await;
@@ -86,5 +86,5 @@ async fn h3_a_tool_that_was_not_given_is_refused_and_the_given_ones_are_listed()
         "{error}"
     );
     let error = fixture.error("nonsense", json!({})).await;
-    assert!(error.ends_with("valid tools: get_document, search"), "only what was given is offered: {error}");
+    assert!(error.ends_with("valid tools: get_document, search"), "only granted tools are listed: {error}");
 }

@@ -1,4 +1,4 @@
-//! One look at what is there, then a page, or a register where data is asked for.
+//! The tree executor: one search first, then a page, or a register if the deliverable is JSON.
 
 use super::super::executor::lesson;
 use super::super::one_line;

@@ -1,6 +1,6 @@
-//! The tree's parts. The root plans studies side by side, a weighing of them, and often a proposal; one study may be
-//! divided once more; whoever has children sums up what they wrote. The `demo` model plays the same with incidents
-//! that people should see once: a question with a default, and a step that fails and is planned anew.
+//! The roles of a tree. The root plans parallel studies, a comparison of them, and often a proposal; one study may be divided once
+//! more; a node with children sums up their results. The `demo` model adds what people should see once: a question with a
+//! default, and a step that fails and is replaced by a new plan.
 
 mod aggregator;
 mod executor;
@@ -15,7 +15,7 @@ use super::one_line;
 use super::sections::Sections;
 use serde_json::{Value, json};
 
-/// The model that plays with incidents.
+/// The model that adds a question and a failure.
 pub const DEMO: &str = "demo";
 
 fn title(sections: &Sections) -> &str {

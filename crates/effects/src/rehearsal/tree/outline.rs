@@ -1,5 +1,5 @@
-//! What the root's plan looks like for an objective: the same for planner, executor and aggregator, so that each
-//! knows a step again by its title.
+//! The root's plan for an objective. Planner, executor and aggregator derive the same plan, so that each recognises a step by its
+//! title.
 
 use super::super::perspectives::{PERSPECTIVES, Perspective};
 use super::super::prose;
@@ -10,10 +10,10 @@ pub struct Study {
     pub perspective: &'static Perspective,
 }
 
-/// Two or three sides of the objective, none of them twice: with the register they fill one band.
+/// Two or three different perspectives. Together with the register they fill one band.
 pub fn studies(subject: &Subject) -> Vec<Study> {
     let first = subject.choose("first study", PERSPECTIVES.len());
-    // Coprime with the number of perspectives, so that going round meets each of them once.
+    // Coprime with the number of perspectives, so that none is chosen twice.
     let stride = [1, 3, 5, 7][subject.choose("stride", 4)];
     let count = 2 + subject.choose("studies", 2);
     (0..count)
@@ -29,12 +29,12 @@ pub fn halves(title: &str) -> [String; 2] {
     [format!("{title}: what is known"), format!("{title}: what is missing")]
 }
 
-/// The study this title belongs to, whole or half.
+/// The study of a title, also of one of its halves.
 pub fn study_of(subject: &Subject, title: &str) -> Option<Study> {
     studies(subject).into_iter().find(|study| title.starts_with(&study.title))
 }
 
-/// Facts in a form a program can read.
+/// The step whose result is JSON.
 pub fn register_title(subject: &Subject) -> String {
     let words = subject.pick(
         "register",
@@ -61,7 +61,7 @@ pub fn weighing_title(subject: &Subject) -> String {
     prose::fill(subject, words, 0)
 }
 
-/// Some objectives call for a proposal of their own after the weighing.
+/// Some objectives have a proposal after the comparison.
 pub fn proposal_title(subject: &Subject) -> Option<String> {
     let words = subject.pick(
         "proposal",
@@ -70,16 +70,17 @@ pub fn proposal_title(subject: &Subject) -> Option<String> {
     (!words.is_empty()).then(|| prose::fill(subject, words, 0))
 }
 
-/// In the demonstration: the study whose executor asks, and the one that fails at first.
+/// In the demo: the study whose executor asks a question.
 pub fn asking_title(subject: &Subject) -> String {
     studies(subject).swap_remove(0).title
 }
 
+/// In the demo: the study that fails.
 pub fn failing_title(subject: &Subject) -> String {
     studies(subject).swap_remove(1).title
 }
 
-/// What takes the place of the study that failed.
+/// Replaces the study that failed.
 pub fn instead_title(subject: &Subject) -> String {
     prose::fill(subject, "Look at {b} more closely, in smaller steps", 0)
 }
