@@ -7,7 +7,7 @@ use super::subject::Subject;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use serde_json::{Value, json};
 
-pub fn step(sections: &Sections) -> Value {
+pub(super) fn step(sections: &Sections) -> Value {
     let steps = sections.items("steps");
     let subject = Subject::of(sections.text("task"));
     let wrote = steps.iter().find(|step| step["action_name"] == "create_document" && step["ok"] == true);
@@ -72,7 +72,7 @@ fn path_in(page: &str, prefix: &str) -> Option<String> {
 }
 
 /// Adds a line to the scratchpad. Removes the oldest lines if it gets too long.
-pub fn reflection(sections: &Sections) -> Value {
+pub(super) fn reflection(sections: &Sections) -> Value {
     let pad = sections.value("scratchpad");
     let old = pad["content"].as_str().unwrap_or_default();
     let line = format!(

@@ -11,7 +11,7 @@ const READS: [&str; 3] = ["search_documents", "list_documents", "list_projects"]
 /// How the planner passes on what people said.
 const GIVEN: &str = "Take as given: \"";
 
-pub fn answer(sections: &Sections) -> Value {
+pub(super) fn answer(sections: &Sections) -> Value {
     let task = sections.value("task");
     let subject = Subject::of(sections.text("objective"));
     let results = sections.items("tool_results");
@@ -29,7 +29,7 @@ pub fn answer(sections: &Sections) -> Value {
 }
 
 /// A lesson that a subagent stores.
-pub fn lesson(sections: &Sections, subject: &Subject) -> Option<Value> {
+pub(super) fn lesson(sections: &Sections, subject: &Subject) -> Option<Value> {
     let text = format!("Work on {} begins with an outline and a look at what is there.", subject.topic);
     let call =
         || json!({"tool": "add_lesson", "arguments": {"text": one_line(&text)}, "purpose": "Keep what was learned."});

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 /// One perspective: its name in a plan, its question, and three paragraphs with headings.
 #[derive(Deserialize)]
-pub struct Perspective {
+pub(super) struct Perspective {
     pub title: &'static str,
     pub step: &'static str,
     pub question: &'static str,
@@ -14,6 +14,6 @@ pub struct Perspective {
     pub paragraphs: [(&'static str, &'static str); 3],
 }
 
-pub static PERSPECTIVES: LazyLock<[Perspective; 8]> = LazyLock::new(|| {
+pub(super) static PERSPECTIVES: LazyLock<[Perspective; 8]> = LazyLock::new(|| {
     serde_json::from_str(include_str!("perspectives.json")).expect("the bundled perspectives are valid")
 });

@@ -9,7 +9,7 @@ use super::subject::Subject;
 use serde_json::{Value, json};
 
 /// The stage of the work, by what exists.
-pub enum Stage {
+pub(super) enum Stage {
     Ask,
     /// Nothing may be written, so only read.
     Read,
@@ -26,7 +26,7 @@ pub enum Stage {
     Finish,
 }
 
-pub fn answer(sections: &Sections) -> Value {
+pub(super) fn answer(sections: &Sections) -> Value {
     let state = PlannerState::of(sections);
     let stage = state.stage();
     let (doing, remaining) = state.status_texts(&stage);
@@ -55,7 +55,7 @@ pub fn answer(sections: &Sections) -> Value {
 }
 
 /// A request as the planner understands it.
-pub struct PlannerState<'a> {
+pub(super) struct PlannerState<'a> {
     pub sections: &'a Sections,
     pub subject: Subject,
     pub context: Context,
@@ -106,29 +106,29 @@ impl<'a> PlannerState<'a> {
         }
     }
 
-    pub fn may_write(&self) -> bool {
+    pub(super) fn may_write(&self) -> bool {
         self.sections.offers("create_document")
     }
 
     /// The reference of a page that this run created.
-    pub fn artifact(&self, title: &str) -> Option<&'a str> {
+    pub(super) fn artifact(&self, title: &str) -> Option<&'a str> {
         let named = self.sections.items("artifacts").into_iter().find(|artifact| artifact["title"] == title);
         named.and_then(|artifact| artifact["ref"].as_str())
     }
 
     /// Successful tool results, as references.
-    pub fn read_events(&self) -> Vec<&'a str> {
+    pub(super) fn read_events(&self) -> Vec<&'a str> {
         let ok = self.sections.items("tool_results").into_iter().filter(|result| result["ok"] == true);
         ok.filter_map(|result| result["event"].as_str()).collect()
     }
 
-    pub fn unread(&self) -> Vec<String> {
+    pub(super) fn unread(&self) -> Vec<String> {
         let unread = self.sections.items("messages").into_iter().filter(|message| message["unread"] == true);
         unread.filter_map(|message| message["text"].as_str()).map(one_line).collect()
     }
 
     /// The steps of the current plan.
-    pub fn planned(&self) -> &'a [Value] {
+    pub(super) fn planned(&self) -> &'a [Value] {
         self.sections.value("plan")["steps"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 

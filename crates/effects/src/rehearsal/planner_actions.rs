@@ -11,11 +11,11 @@ const READS_WHEN_HINTED: [&str; 3] = ["search", "list_tasks", "list_projects"];
 const EXECUTOR_TOOLS: [&str; 4] = ["search_documents", "get_document", "list_documents", "create_document"];
 
 /// The step of a note, by its index.
-pub fn note_step(place: usize) -> &'static str {
+pub(super) fn note_step(place: usize) -> &'static str {
     OWN_STEPS[1 + place % 2]
 }
 
-pub fn steps(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
+pub(super) fn steps(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     if !state.may_write() {
         let status = if matches!(stage, Stage::Finish) { "done" } else { "doing" };
         let title = format!("Read what is there on {}", state.subject.topic);
@@ -69,7 +69,7 @@ fn inherited(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     kept.collect()
 }
 
-pub fn tool_calls(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
+pub(super) fn tool_calls(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     let (subject, sections) = (&state.subject, state.sections);
     match stage {
         Stage::Ask | Stage::Delegate(_) | Stage::Finish => Vec::new(),
@@ -123,7 +123,7 @@ fn notes(state: &PlannerState<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-pub fn executor_tasks(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
+pub(super) fn executor_tasks(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     let Stage::Delegate(missing) = stage else { return Vec::new() };
     let outline = state.artifact(&prose::outline_title(&state.subject)).unwrap_or_default().trim_start_matches("doc:");
     let tools: Vec<&str> = EXECUTOR_TOOLS.into_iter().filter(|tool| state.sections.offers(tool)).collect();
@@ -147,7 +147,7 @@ pub fn executor_tasks(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
 }
 
 /// One claim per criterion, with pages or tool results as references.
-pub fn evidence(state: &PlannerState<'_>) -> Vec<Value> {
+pub(super) fn evidence(state: &PlannerState<'_>) -> Vec<Value> {
     let own = [prose::addendum_title(&state.subject), prose::synthesis_title(&state.subject)];
     let mut refs: Vec<&str> = own.iter().chain(&state.note_titles).filter_map(|title| state.artifact(title)).collect();
     if refs.is_empty() {

@@ -5,12 +5,12 @@ use super::perspectives::{PERSPECTIVES, Perspective};
 use super::subject::Subject;
 use std::fmt::Write;
 
-pub const SIGNATURE: &str =
+pub(super) const SIGNATURE: &str =
     "*Written by the built-in rehearsal model: a stand-in that plays its part without knowing any facts.*";
 
 /// What a page refers to besides the objective.
 #[derive(Default)]
-pub struct Context {
+pub(super) struct Context {
     /// Answers and messages of people, verbatim.
     pub directions: Vec<String>,
     /// Titles of what was read before writing.
@@ -19,36 +19,36 @@ pub struct Context {
 }
 
 /// The two perspectives on this objective.
-pub fn perspectives(subject: &Subject) -> [&'static Perspective; 2] {
+pub(super) fn perspectives(subject: &Subject) -> [&'static Perspective; 2] {
     let first = subject.choose("first angle", PERSPECTIVES.len());
     let step = 1 + subject.choose("second angle", PERSPECTIVES.len() - 1);
     [&PERSPECTIVES[first], &PERSPECTIVES[(first + step) % PERSPECTIVES.len()]]
 }
 
 /// The perspective that a title names, or one chosen by the title.
-pub fn perspective_of(subject: &Subject, title: &str) -> &'static Perspective {
+pub(super) fn perspective_of(subject: &Subject, title: &str) -> &'static Perspective {
     let own = PERSPECTIVES.iter().find(|perspective| title.starts_with(perspective.title));
     own.unwrap_or_else(|| &PERSPECTIVES[subject.choose(title, PERSPECTIVES.len())])
 }
 
-pub fn outline_title(subject: &Subject) -> String {
+pub(super) fn outline_title(subject: &Subject) -> String {
     format!("Outline: {}", subject.topic)
 }
 
-pub fn note_title(subject: &Subject, perspective: &Perspective) -> String {
+pub(super) fn note_title(subject: &Subject, perspective: &Perspective) -> String {
     format!("{}: {}", perspective.title, subject.topic)
 }
 
-pub fn synthesis_title(subject: &Subject) -> String {
+pub(super) fn synthesis_title(subject: &Subject) -> String {
     format!("Synthesis: {}", subject.topic)
 }
 
-pub fn addendum_title(subject: &Subject) -> String {
+pub(super) fn addendum_title(subject: &Subject) -> String {
     format!("Addendum: {}", subject.topic)
 }
 
 /// Fills a template with phrases, starting from the `offset`th. Inserted text is not expanded again.
-pub fn fill(subject: &Subject, template: &str, offset: usize) -> String {
+pub(super) fn fill(subject: &Subject, template: &str, offset: usize) -> String {
     let mut out = String::with_capacity(template.len() + 80);
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -67,7 +67,7 @@ pub fn fill(subject: &Subject, template: &str, offset: usize) -> String {
     out
 }
 
-pub fn outline(subject: &Subject, context: &Context) -> String {
+pub(super) fn outline(subject: &Subject, context: &Context) -> String {
     let opening = subject.pick(
         "outline",
         &[
@@ -120,7 +120,7 @@ pub fn outline(subject: &Subject, context: &Context) -> String {
     finish(page, context)
 }
 
-pub fn note(subject: &Subject, perspective: &Perspective, context: &Context) -> String {
+pub(super) fn note(subject: &Subject, perspective: &Perspective, context: &Context) -> String {
     let opening = subject.pick(
         perspective.title,
         &[
@@ -147,7 +147,7 @@ pub fn note(subject: &Subject, perspective: &Perspective, context: &Context) -> 
 }
 
 /// `notes` are the pages it is based on, with their results.
-pub fn synthesis(subject: &Subject, notes: &[(String, String)], context: &Context) -> String {
+pub(super) fn synthesis(subject: &Subject, notes: &[(String, String)], context: &Context) -> String {
     let opening = subject.pick(
         "synthesis",
         &[
@@ -199,7 +199,7 @@ pub fn synthesis(subject: &Subject, notes: &[(String, String)], context: &Contex
     finish(page, context)
 }
 
-pub fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -> String {
+pub(super) fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -> String {
     let mut page = fill(
         subject,
         "The work on “{t}” was held to be finished and was not accepted as such. This page answers the objections \
@@ -219,7 +219,7 @@ pub fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -> Strin
 }
 
 /// Added to a page when people say something after it was written.
-pub fn amendment(subject: &Subject, directions: &[String]) -> String {
+pub(super) fn amendment(subject: &Subject, directions: &[String]) -> String {
     let mut text = String::from("\n## Taken up afterwards\n\n");
     for direction in directions {
         let _ = writeln!(text, "- “{direction}”");

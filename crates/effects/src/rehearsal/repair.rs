@@ -7,7 +7,7 @@ const CORRECTIONS_MAX: usize = 2;
 /// Optional arguments that may refer to something that does not exist; the call works without them.
 const DOUBTFUL: [&str; 3] = ["project_id", "parent_document_id", "version"];
 
-pub fn answer(sections: &Sections) -> Value {
+pub(super) fn answer(sections: &Sections) -> Value {
     let corrected = sections.items("failed_calls").into_iter().filter_map(|call| corrected(sections, call));
     json!({"corrected_calls": corrected.take(CORRECTIONS_MAX).collect::<Vec<_>>()})
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const FINDINGS_MAX: usize = 8;
 
-pub fn answer(sections: &Sections) -> Value {
+pub(super) fn answer(sections: &Sections) -> Value {
     let subject = Subject::of(sections.text("objective"));
     let outcome = sections.value("outcome");
     let status = outcome["status"].as_str().unwrap_or("ended");

@@ -35,14 +35,14 @@ const NUMBERS: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seve
 const LEAD_INS: [&str; 8] =
     ["please ", "can you ", "could you ", "i want you to ", "i want to ", "i need you to ", "i need ", "help me "];
 
-pub struct Subject {
+pub(super) struct Subject {
     pub topic: String,
     pub phrases: Vec<String>,
     seed: Hash,
 }
 
 impl Subject {
-    pub fn of(objective: &str) -> Subject {
+    pub(super) fn of(objective: &str) -> Subject {
         let seed = Hash::of(&[objective.as_bytes()]);
         let read: String = objective.chars().take(READ_MAX).collect();
         let mut subject = Subject { topic: topic(&read), phrases: phrases(&read), seed };
@@ -54,23 +54,23 @@ impl Subject {
     }
 
     /// A number below `count`, always the same for an objective and an occasion.
-    pub fn choose(&self, occasion: &str, count: usize) -> usize {
+    pub(super) fn choose(&self, occasion: &str, count: usize) -> usize {
         let drawn = Hash::of(&[&self.seed.0, occasion.as_bytes()]).0;
         let number = u32::from_le_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]) as usize;
         number.checked_rem(count).unwrap_or_default()
     }
 
-    pub fn pick<'a, T>(&self, occasion: &str, items: &'a [T; 4]) -> &'a T {
+    pub(super) fn pick<'a, T>(&self, occasion: &str, items: &'a [T; 4]) -> &'a T {
         &items[self.choose(occasion, items.len())]
     }
 
     /// The search query for existing material.
-    pub fn query(&self) -> &str {
+    pub(super) fn query(&self) -> &str {
         bare(self.phrase(0))
     }
 
     /// Wraps around after the last key phrase.
-    pub fn phrase(&self, nth: usize) -> &str {
+    pub(super) fn phrase(&self, nth: usize) -> &str {
         self.phrases.get(nth.checked_rem(self.phrases.len()).unwrap_or_default()).map_or(&self.topic, |phrase| phrase)
     }
 }

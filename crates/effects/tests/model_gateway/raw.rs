@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-pub struct Raw {
+pub(crate) struct Raw {
     port: u16,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Raw {
     /// The same bytes for every connection.
-    pub async fn answering(response: &'static [u8]) -> Raw {
+    pub(crate) async fn answering(response: &'static [u8]) -> Raw {
         Raw::cutting(response.to_vec(), usize::MAX).await
     }
 
@@ -51,7 +51,7 @@ impl Raw {
         Raw { port, task }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 }

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub struct Peer {
+pub(crate) struct Peer {
     child: Child,
 }
 
 impl Peer {
-    pub fn start(mut command: Command, ports: &[u16]) -> Peer {
+    pub(crate) fn start(mut command: Command, ports: &[u16]) -> Peer {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn();
         let mut peer = Peer { child: child.unwrap_or_else(|error| panic!("{command:?}: {error}")) };
         let begun = Instant::now();
@@ -35,14 +35,14 @@ impl Drop for Peer {
     }
 }
 
-pub fn directory() -> PathBuf {
+pub(crate) fn directory() -> PathBuf {
     let set = std::env::var_os("PLEACH_PEERS_DIR");
     PathBuf::from(set.expect(
         "PLEACH_PEERS_DIR is not set: run ./test peers, or `export PLEACH_PEERS_DIR=\"$(scripts/peers)\"` first",
     ))
 }
 
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     listener.local_addr().expect("a bound address").port()
 }

@@ -24,7 +24,7 @@ impl Clock for TickingClock {
     }
 }
 
-pub struct Fixture {
+pub(crate) struct Fixture {
     pub store: Arc<SqlStore>,
     pub registry: Registry,
     pub run: RunContext,
@@ -49,14 +49,14 @@ fn project(project: ProjectId, title: &str, owner: ActorId) -> Mutation {
 
 impl Fixture {
     /// A run bound to its home project.
-    pub async fn bound() -> Fixture {
+    pub(crate) async fn bound() -> Fixture {
         let mut fixture = Fixture::global().await;
         fixture.run.scope = Scope::Within(fixture.owner, vec![fixture.home]);
         fixture
     }
 
     /// A run that may use all of its owner's projects.
-    pub async fn global() -> Fixture {
+    pub(crate) async fn global() -> Fixture {
         let store =
             store::open_inline(None, Arc::new(TickingClock(AtomicI64::new(0)))).await.expect("a database in memory");
         let (owner, other): (ActorId, ActorId) = (id(1), id(2));
@@ -100,7 +100,7 @@ impl Fixture {
         fixture
     }
 
-    pub async fn platform_document(&self, document: DocumentId, type_key: &str, role: &str) {
+    pub(crate) async fn platform_document(&self, document: DocumentId, type_key: &str, role: &str) {
         let props = json!({"homework_run_id": self.run.run_id, "doc_role": role});
         let (title, content) = (format!("Platform {role}"), "secret ledger of the platform".to_owned());
         let create = Mutation::CreateDocument {
@@ -115,7 +115,13 @@ impl Fixture {
     }
 
     /// A document that was written outside any run.
-    pub async fn document_in(&self, project_id: ProjectId, number: u128, title: &str, content: &str) -> DocumentId {
+    pub(crate) async fn document_in(
+        &self,
+        project_id: ProjectId,
+        number: u128,
+        title: &str,
+        content: &str,
+    ) -> DocumentId {
         let document = id(100 + number);
         let (title, content, type_key) = (title.to_owned(), content.to_owned(), "document.note".to_owned());
         self.commit(vec![Mutation::CreateDocument {
@@ -130,12 +136,12 @@ impl Fixture {
         document
     }
 
-    pub async fn commit(&self, mutations: Vec<Mutation>) {
+    pub(crate) async fn commit(&self, mutations: Vec<Mutation>) {
         let change = |mutation| Change { mutation, actor: Actor::Person(self.owner), seq: 0 };
         self.store.change(mutations.into_iter().map(change).collect()).await.expect("the changes fit");
     }
 
-    pub fn request(&self, tool: &str, arguments: Value) -> ToolCall {
+    pub(crate) fn request(&self, tool: &str, arguments: Value) -> ToolCall {
         ToolCall {
             tool: tool.into(),
             arguments,
@@ -149,7 +155,7 @@ impl Fixture {
     }
 
     /// The outcome alone; nothing is committed.
-    pub async fn outcome(&self, tool: &str, arguments: Value) -> ToolOutcome {
+    pub(crate) async fn outcome(&self, tool: &str, arguments: Value) -> ToolOutcome {
         let effect = EffectId(format!("i1.t{}", self.calls.fetch_add(1, Ordering::Relaxed)));
         self.registry
             .call(&*self.store, &self.run, &self.request(tool, arguments), &effect)
@@ -158,7 +164,7 @@ impl Fixture {
     }
 
     /// The content of a call that succeeds, after its changes were committed.
-    pub async fn done(&self, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn done(&self, tool: &str, arguments: Value) -> Value {
         let outcome = self.outcome(tool, arguments).await;
         let output = outcome.result.unwrap_or_else(|error| panic!("{tool} failed: {error}"));
         assert!(output.summary.chars().count() <= 200 && !output.summary.contains('\n'), "{:?}", output.summary);
@@ -166,18 +172,18 @@ impl Fixture {
         output.content
     }
 
-    pub async fn error(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) async fn error(&self, tool: &str, arguments: Value) -> String {
         let outcome = self.outcome(tool, arguments).await;
         assert!(outcome.mutations.is_empty(), "a refused call asks for no changes");
         outcome.result.expect_err("the call is refused")
     }
 
-    pub async fn document(&self, document: &Value) -> Document {
+    pub(crate) async fn document(&self, document: &Value) -> Document {
         let document = document.as_str().and_then(|id| id.parse().ok()).expect("an id");
         self.store.document(&Scope::Platform, document).await.expect("readable").expect("exists")
     }
 
-    pub async fn edges_to(&self, dst: &Value) -> Vec<Edge> {
+    pub(crate) async fn edges_to(&self, dst: &Value) -> Vec<Edge> {
         let dst = dst.as_str().and_then(|id| id.parse().ok());
         self.store
             .edges(&Scope::Platform, EdgeFilter { dst, ..EdgeFilter::default() }, Slice::first(1_000))

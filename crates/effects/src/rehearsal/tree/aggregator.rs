@@ -7,7 +7,7 @@ use super::super::subject::Subject;
 use super::{pad, result, title};
 use serde_json::{Value, json};
 
-pub fn answer(sections: &Sections, demo: bool) -> Value {
+pub(crate) fn answer(sections: &Sections, demo: bool) -> Value {
     let subject = Subject::of(sections.text("objective"));
     let (notes, gaps) = (notes(sections), gaps(sections));
     let is_root = sections.items("path").is_empty();

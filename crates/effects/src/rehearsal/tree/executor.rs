@@ -8,7 +8,7 @@ use super::super::subject::Subject;
 use super::{outline, pad, result, title};
 use serde_json::{Value, json};
 
-pub fn answer(sections: &Sections, demo: bool) -> Value {
+pub(crate) fn answer(sections: &Sections, demo: bool) -> Value {
     let subject = Subject::of(sections.text("objective"));
     let own = title(sections);
     if demo && own == outline::failing_title(&subject) {

@@ -7,16 +7,16 @@ mod executor;
 mod outline;
 mod planner;
 
-pub use aggregator::answer as aggregator;
-pub use executor::answer as executor;
-pub use planner::answer as planner;
+pub(super) use aggregator::answer as aggregator;
+pub(super) use executor::answer as executor;
+pub(super) use planner::answer as planner;
 
 use super::one_line;
 use super::sections::Sections;
 use serde_json::{Value, json};
 
 /// The model that adds a question and a failure.
-pub const DEMO: &str = "demo";
+pub(super) const DEMO: &str = "demo";
 
 fn title(sections: &Sections) -> &str {
     sections.value("task")["title"].as_str().map(str::trim).unwrap_or_default()

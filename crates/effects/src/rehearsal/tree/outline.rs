@@ -5,13 +5,13 @@ use super::super::perspectives::{PERSPECTIVES, Perspective};
 use super::super::prose;
 use super::super::subject::Subject;
 
-pub struct Study {
+pub(super) struct Study {
     pub title: String,
     pub perspective: &'static Perspective,
 }
 
 /// Two or three different perspectives. Together with the register they fill one band.
-pub fn studies(subject: &Subject) -> Vec<Study> {
+pub(super) fn studies(subject: &Subject) -> Vec<Study> {
     let first = subject.choose("first study", PERSPECTIVES.len());
     // Coprime with the number of perspectives, so that none is chosen twice.
     let stride = [1, 3, 5, 7][subject.choose("stride", 4)];
@@ -25,17 +25,17 @@ pub fn studies(subject: &Subject) -> Vec<Study> {
 }
 
 /// The halves of a study that is divided.
-pub fn halves(title: &str) -> [String; 2] {
+pub(super) fn halves(title: &str) -> [String; 2] {
     [format!("{title}: what is known"), format!("{title}: what is missing")]
 }
 
 /// The study of a title, also of one of its halves.
-pub fn study_of(subject: &Subject, title: &str) -> Option<Study> {
+pub(super) fn study_of(subject: &Subject, title: &str) -> Option<Study> {
     studies(subject).into_iter().find(|study| title.starts_with(&study.title))
 }
 
 /// The step whose result is JSON.
-pub fn register_title(subject: &Subject) -> String {
+pub(super) fn register_title(subject: &Subject) -> String {
     let words = subject.pick(
         "register",
         &[
@@ -48,7 +48,7 @@ pub fn register_title(subject: &Subject) -> String {
     prose::fill(subject, words, 0)
 }
 
-pub fn weighing_title(subject: &Subject) -> String {
+pub(super) fn weighing_title(subject: &Subject) -> String {
     let words = subject.pick(
         "weighing",
         &[
@@ -62,7 +62,7 @@ pub fn weighing_title(subject: &Subject) -> String {
 }
 
 /// Some objectives have a proposal after the comparison.
-pub fn proposal_title(subject: &Subject) -> Option<String> {
+pub(super) fn proposal_title(subject: &Subject) -> Option<String> {
     let words = subject.pick(
         "proposal",
         &["Propose the next steps for {a}", "Draft a decision on {a}", "Write a first version for {b}", ""],
@@ -71,16 +71,16 @@ pub fn proposal_title(subject: &Subject) -> Option<String> {
 }
 
 /// In the demo: the study whose executor asks a question.
-pub fn asking_title(subject: &Subject) -> String {
+pub(super) fn asking_title(subject: &Subject) -> String {
     studies(subject).swap_remove(0).title
 }
 
 /// In the demo: the study that fails.
-pub fn failing_title(subject: &Subject) -> String {
+pub(super) fn failing_title(subject: &Subject) -> String {
     studies(subject).swap_remove(1).title
 }
 
 /// Replaces the study that failed.
-pub fn instead_title(subject: &Subject) -> String {
+pub(super) fn instead_title(subject: &Subject) -> String {
     prose::fill(subject, "Look at {b} more closely, in smaller steps", 0)
 }

@@ -14,7 +14,7 @@ struct PlanLimits {
     nodes: usize,
 }
 
-pub fn answer(sections: &Sections) -> Value {
+pub(crate) fn answer(sections: &Sections) -> Value {
     let subject = Subject::of(sections.text("objective"));
     let allowances = sections.value("allowances");
     let number = |name: &str| allowances[name].as_u64().unwrap_or(0) as usize;
