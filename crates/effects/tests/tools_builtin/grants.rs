@@ -4,26 +4,9 @@ use crate::fixture::Fixture;
 use effects::tools::Registry;
 use serde_json::json;
 
-const READS: [&str; 8] = [
-    "list_projects",
-    "get_project",
-    "list_documents",
-    "get_document",
-    "search_documents",
-    "list_tasks",
-    "get_task",
-    "search",
-];
-const WRITES: [&str; 8] = [
-    "create_project",
-    "update_project",
-    "create_document",
-    "update_document",
-    "create_task",
-    "update_task",
-    "link_entities",
-    "unlink_entities",
-];
+const READS: &str = "get_document get_project get_task list_documents list_projects list_tasks search search_documents";
+const WRITES: &str = "create_document create_project create_task link_entities unlink_entities update_document \
+    update_project update_task";
 
 #[test]
 fn the_registry_has_the_tools_of_the_contract_and_no_others() {
@@ -32,14 +15,10 @@ fn the_registry_has_the_tools_of_the_contract_and_no_others() {
         let mut names: Vec<&str> =
             catalogue.iter().filter(|tool| tool.read == read).map(|tool| tool.name.as_str()).collect();
         names.sort_unstable();
-        names
+        names.join(" ")
     };
-    let sorted = |mut names: [&'static str; 8]| {
-        names.sort_unstable();
-        names.to_vec()
-    };
-    assert_eq!(named(true), sorted(READS));
-    assert_eq!(named(false), sorted(WRITES));
+    assert_eq!(named(true), READS);
+    assert_eq!(named(false), WRITES);
 }
 
 #[test]
@@ -73,7 +52,7 @@ fn every_schema_is_a_closed_object_whose_required_arguments_exist() {
 async fn an_unknown_tool_is_an_error_that_lists_the_valid_ones() {
     let error = Fixture::bound().await.error("delete_everything", json!({})).await;
     assert!(error.starts_with("unknown_tool:") && error.contains("delete_everything"), "{error}");
-    assert!(READS.iter().chain(&WRITES).all(|name| error.contains(name)), "{error}");
+    assert!(READS.split(' ').chain(WRITES.split(' ')).all(|name| error.contains(name)), "{error}");
 }
 
 #[tokio::test]
