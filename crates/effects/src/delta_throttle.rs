@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const INTERVAL: Duration = Duration::from_millis(50);
 
-pub struct DeltaThrottle<'a> {
+pub(crate) struct DeltaThrottle<'a> {
     live: &'a Live,
     run_id: RunId,
     effect: &'a EffectId,
@@ -20,12 +20,12 @@ pub struct DeltaThrottle<'a> {
 }
 
 impl<'a> DeltaThrottle<'a> {
-    pub fn new(live: &'a Live, job: &'a Job, role: Role) -> DeltaThrottle<'a> {
+    pub(crate) fn new(live: &'a Live, job: &'a Job, role: Role) -> DeltaThrottle<'a> {
         let Job { run, effect, attempt, .. } = job;
         DeltaThrottle { live, run_id: run.run_id, effect, attempt: *attempt, role, held: Mutex::default() }
     }
 
-    pub fn push(&self, delta: &str) {
+    pub(crate) fn push(&self, delta: &str) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let (text, last) = &mut *held;
         text.push_str(delta);

@@ -1,4 +1,4 @@
-//! Every parser of foreign bytes stays sound and linear, whatever the bytes.
+//! Every parser of foreign bytes holds against any input, and its cost is linear.
 
 use effects::parsers;
 use simulation::fuzz::{assert_linear, assert_sound, targets};
@@ -40,7 +40,7 @@ fn x4_twice_the_page_costs_at_most_two_and_a_half_times() {
 
 #[test]
 fn x4_twice_the_answer_costs_at_most_two_and_a_half_times() {
-    // Among them texts in which every brace looks as if it were closed only at the very end.
+    // In some of these, every brace seems to be closed only at the very end.
     for unit in ["{\\\"", "{\"\\", "{ ", "[{", "{}x", "{\"a\":</think>", "{\"a\":\\\"</think>", "{{}", "{\"a\" "] {
         assert_linear("json", unit, 400_000, parsers::json);
     }

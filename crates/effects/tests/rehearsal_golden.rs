@@ -1,5 +1,5 @@
-//! Twelve objectives, twelve plans, twelve sets of pages: equal requests get equal answers, different
-//! objectives different ones. Here the model is asked directly, by the sections it would be sent.
+//! Twelve objectives give twelve plans and twelve sets of pages: equal requests get equal answers, different objectives different
+//! ones. The tests call the model directly with the sections of a request.
 
 use effects::rehearsal::answer;
 use engine::effect::{ModelReply, Usage};

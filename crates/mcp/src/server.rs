@@ -1,6 +1,5 @@
 //! The MCP server through which other programs use runs: tools and resources over HTTP without sessions, or over standard input
-//! and output. It serves both versions of the protocol and remembers nothing between two requests; what the tools do is
-//! the `ToolProvider`'s.
+//! and output. It supports both protocol versions and keeps no state between requests. A `ToolProvider` carries the tools out.
 
 use async_trait::async_trait;
 use engine::effect::Class;
@@ -21,50 +20,55 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// As for every other request.
+/// The same limit as for every request of the API.
 const MAX_BODY: usize = 1 << 20;
-/// Lists are each caller's own, and change with what happens.
-const FRESH_MS: u64 = 0;
+/// Lists depend on the caller and change at any time, so clients must not cache them.
+const CACHE_MS: u64 = 0;
 
-/// One thing that can be asked for.
-pub struct Action {
+/// One tool as a client sees it.
+pub struct ToolDefinition {
     pub name: &'static str,
     pub description: &'static str,
-    /// Of its arguments.
+    /// The JSON schema of its arguments.
     pub schema: Value,
     pub class: Class,
-    /// Takes something away.
+    /// Changes or removes something that exists.
     pub destructive: bool,
 }
 
-/// A text that can be read, as a list shows it.
+/// A resource in a list.
 pub struct ResourceEntry {
     pub uri: String,
     pub title: String,
     pub media_type: &'static str,
 }
 
-/// Why something was not done.
-pub enum Refused {
-    /// There is no such thing that this caller may see.
+/// Why a request was not carried out.
+pub enum RequestError {
+    /// It does not exist, or this caller may not see it.
     NotFound(String),
-    /// In words that help the caller do better.
-    Request(String),
+    /// It is refused; the text says why and what is valid.
+    Refused(String),
 }
 
-/// What other programs see. One value stands for one caller.
+/// The tools and resources of one caller.
 #[async_trait]
 pub trait ToolProvider: Send + Sync + 'static {
-    fn about(&self) -> &'static str;
-    fn actions(&self) -> Vec<Action>;
-    async fn act(&self, action: &str, arguments: Value) -> Result<Value, Refused>;
-    async fn texts(&self, cursor: Option<String>) -> Result<(Vec<ResourceEntry>, Option<String>), Refused>;
-    /// Patterns of addresses that can be read though no list names them all, with what is there.
-    fn patterns(&self) -> Vec<(&'static str, &'static str)>;
-    async fn read(&self, uri: &str) -> Result<(&'static str, String), Refused>;
+    /// What a client's model is told about these tools.
+    fn instructions(&self) -> &'static str;
+    fn tools(&self) -> Vec<ToolDefinition>;
+    async fn call_tool(&self, name: &str, arguments: Value) -> Result<Value, RequestError>;
+    async fn list_resources(
+        &self,
+        cursor: Option<String>,
+    ) -> Result<(Vec<ResourceEntry>, Option<String>), RequestError>;
+    /// URI templates, each with a name. Lists do not contain every resource that can be read.
+    fn resource_templates(&self) -> Vec<(&'static str, &'static str)>;
+    /// The media type and the text of a resource.
+    async fn read_resource(&self, uri: &str) -> Result<(&'static str, String), RequestError>;
 }
 
-/// One request over HTTP. Who asks, and from where, is settled before.
+/// Answers one request over HTTP. The caller has authenticated it and checked its origin.
 pub async fn answer<B>(
     provider: Arc<dyn ToolProvider>,
     request: Request<B>,
@@ -87,8 +91,8 @@ where
     service.handle(request).await
 }
 
-/// A whole conversation, until the other side ends it.
-pub async fn converse(
+/// Serves one client until it disconnects.
+pub async fn serve(
     provider: Arc<dyn ToolProvider>,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
@@ -100,8 +104,8 @@ pub async fn converse(
 #[derive(Clone)]
 struct ProviderHandler(Arc<dyn ToolProvider>);
 
-/// The library names the method and says no more.
-fn absent(method: &str) -> ErrorData {
+/// The error of the MCP library only repeats the method; this one lists those that exist.
+fn unknown_method(method: &str) -> ErrorData {
     let method: String = method.chars().take(80).collect();
     let why = format!(
         "there is no method {method:?} here; methods: initialize, server/discover, ping, tools/list, tools/call, \
@@ -114,7 +118,7 @@ impl ServerHandler for ProviderHandler {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
             .with_server_info(Implementation::new("pleach", env!("CARGO_PKG_VERSION")))
-            .with_instructions(self.0.about())
+            .with_instructions(self.0.instructions())
     }
 
     async fn list_tools(
@@ -122,13 +126,13 @@ impl ServerHandler for ProviderHandler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut listed = ListToolsResult::with_all_items(self.0.actions().into_iter().map(tool).collect());
-        (listed.ttl_ms, listed.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        let mut listed = ListToolsResult::with_all_items(self.0.tools().into_iter().map(tool).collect());
+        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_MS), Some(CacheScope::Private));
         Ok(listed)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.0.actions().into_iter().find(|action| action.name == name).map(tool)
+        self.0.tools().into_iter().find(|definition| definition.name == name).map(tool)
     }
 
     async fn call_tool(
@@ -136,26 +140,28 @@ impl ServerHandler for ProviderHandler {
         request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let known: Vec<&str> = self.0.actions().iter().map(|action| action.name).collect();
+        let known: Vec<&str> = self.0.tools().iter().map(|definition| definition.name).collect();
         if !known.contains(&&*request.name) {
             let why = format!("there is no tool {:?}; tools: {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(why, None));
         }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let result = match self.0.act(&request.name, arguments).await {
+        let result = match self.0.call_tool(&request.name, arguments).await {
             Ok(value) => CallToolResult::structured(value),
-            Err(Refused::NotFound(why) | Refused::Request(why)) => CallToolResult::error(vec![ContentBlock::text(why)]),
+            Err(RequestError::NotFound(why) | RequestError::Refused(why)) => {
+                CallToolResult::error(vec![ContentBlock::text(why)])
+            }
         };
         Ok(result.into())
     }
 
-    /// There are none, and saying so is not the same as having an empty list of them.
+    /// This server has no prompts at all, so the method is unknown instead of returning an empty list.
     async fn list_prompts(
         &self,
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(absent(ListPromptsRequestMethod::VALUE))
+        Err(unknown_method(ListPromptsRequestMethod::VALUE))
     }
 
     async fn get_prompt(
@@ -163,7 +169,7 @@ impl ServerHandler for ProviderHandler {
         _request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        Err(absent(GetPromptRequestMethod::VALUE))
+        Err(unknown_method(GetPromptRequestMethod::VALUE))
     }
 
     async fn on_custom_request(
@@ -171,7 +177,7 @@ impl ServerHandler for ProviderHandler {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(absent(&request.method))
+        Err(unknown_method(&request.method))
     }
 
     async fn list_resources(
@@ -179,15 +185,16 @@ impl ServerHandler for ProviderHandler {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let (texts, next) = self.0.texts(request.and_then(|request| request.cursor)).await.map_err(refused)?;
-        let resource = |text: ResourceEntry| {
-            let mut resource = Resource::new(text.uri, text.title);
-            resource.mime_type = Some(text.media_type.into());
+        let (entries, next) =
+            self.0.list_resources(request.and_then(|request| request.cursor)).await.map_err(error_data)?;
+        let resource = |entry: ResourceEntry| {
+            let mut resource = Resource::new(entry.uri, entry.title);
+            resource.mime_type = Some(entry.media_type.into());
             resource
         };
-        let mut listed = ListResourcesResult::with_all_items(texts.into_iter().map(resource).collect());
+        let mut listed = ListResourcesResult::with_all_items(entries.into_iter().map(resource).collect());
         listed.next_cursor = next;
-        (listed.ttl_ms, listed.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_MS), Some(CacheScope::Private));
         Ok(listed)
     }
 
@@ -196,9 +203,10 @@ impl ServerHandler for ProviderHandler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let patterns = self.0.patterns().into_iter().map(|(pattern, name)| ResourceTemplate::new(pattern, name));
-        let mut listed = ListResourceTemplatesResult::with_all_items(patterns.collect());
-        (listed.ttl_ms, listed.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        let templates =
+            self.0.resource_templates().into_iter().map(|(template, name)| ResourceTemplate::new(template, name));
+        let mut listed = ListResourceTemplatesResult::with_all_items(templates.collect());
+        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_MS), Some(CacheScope::Private));
         Ok(listed)
     }
 
@@ -208,31 +216,31 @@ impl ServerHandler for ProviderHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let modern = context.protocol_version() == Some(rmcp::model::ProtocolVersion::V_2026_07_28);
-        match self.0.read(&request.uri).await {
+        match self.0.read_resource(&request.uri).await {
             Ok((media_type, text)) => {
                 let contents = ResourceContents::text(text, request.uri).with_mime_type(media_type);
                 let result = ReadResourceResult::new(vec![contents]);
-                Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private).into())
+                Ok(result.with_ttl_ms(CACHE_MS).with_cache_scope(CacheScope::Private).into())
             }
-            // The newer protocol has no code of its own for this.
-            Err(Refused::NotFound(why)) if !modern => Err(ErrorData::resource_not_found(why, None)),
-            Err(why) => Err(refused(why)),
+            // The newer protocol version has no error code for this.
+            Err(RequestError::NotFound(why)) if !modern => Err(ErrorData::resource_not_found(why, None)),
+            Err(why) => Err(error_data(why)),
         }
     }
 }
 
-fn refused(refused: Refused) -> ErrorData {
-    match refused {
-        Refused::NotFound(why) | Refused::Request(why) => ErrorData::invalid_params(why, None),
+fn error_data(error: RequestError) -> ErrorData {
+    match error {
+        RequestError::NotFound(why) | RequestError::Refused(why) => ErrorData::invalid_params(why, None),
     }
 }
 
-fn tool(action: Action) -> Tool {
-    let schema = action.schema.as_object().cloned().unwrap_or_default();
+fn tool(definition: ToolDefinition) -> Tool {
+    let schema = definition.schema.as_object().cloned().unwrap_or_default();
     let mut hints = ToolAnnotations::new();
-    hints.read_only_hint = Some(action.class == Class::ReadOnly);
-    hints.idempotent_hint = Some(action.class != Class::Once);
-    hints.destructive_hint = Some(action.destructive);
+    hints.read_only_hint = Some(definition.class == Class::ReadOnly);
+    hints.idempotent_hint = Some(definition.class != Class::Once);
+    hints.destructive_hint = Some(definition.destructive);
     hints.open_world_hint = Some(false);
-    Tool::new(action.name, action.description, Arc::new(schema)).with_annotations(hints)
+    Tool::new(definition.name, definition.description, Arc::new(schema)).with_annotations(hints)
 }

@@ -1,4 +1,4 @@
-//! MCP servers over HTTP that answer with more than is taken, in one piece and as events.
+//! MCP servers over HTTP whose answers exceed the limits, as JSON and as events.
 
 use effects::tools::{Offer, Toolbox};
 use engine::effect::{EffectId, Outcome, ToolCall};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server of the older protocol; its tools are named after how they answer. With how often one was called.
+/// A server of the older protocol version, and the number of its calls. Each tool is named after the form of its answer.
 async fn oversized_server() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
@@ -17,13 +17,13 @@ async fn oversized_server() -> (String, Arc<AtomicUsize>) {
     let counted = calls.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(converse(stream, counted.clone()));
+            tokio::spawn(serve(stream, counted.clone()));
         }
     });
     (url, calls)
 }
 
-async fn converse(stream: TcpStream, calls: Arc<AtomicUsize>) -> std::io::Result<()> {
+async fn serve(stream: TcpStream, calls: Arc<AtomicUsize>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut line, mut length, mut first) = (String::new(), 0, String::new());
@@ -64,13 +64,13 @@ fn answer(message: &Value, calls: &AtomicUsize) -> (&'static str, &'static str, 
             "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "oversized_server", "version": "1"},
         }))),
         "tools/list" => {
-            let tools = ["small", "piece", "events", "deep"].map(tool);
+            let tools = ["small", "json", "events", "deep"].map(tool);
             json(result(json!({ "tools": tools })))
         }
         "tools/call" => {
             calls.fetch_add(1, Ordering::Relaxed);
             match message["params"]["name"].as_str().unwrap_or_default() {
-                "piece" => json(result(text(17_000_000))),
+                "json" => json(result(text(17_000_000))),
                 "events" => ("200 OK", "text/event-stream", format!("data: {}\n\n", result(text(17_000_000)))),
                 "deep" => {
                     let nested = format!("{}{}", "[".repeat(120), "]".repeat(120));
@@ -112,7 +112,7 @@ async fn called(server: &McpServer, offer: &Offer) -> Result<Value, String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r8_over_http_a_result_that_is_too_large_is_an_outcome_and_the_next_call_is_answered() {
+async fn r8_over_http_a_result_over_the_limit_is_refused_and_the_next_call_is_answered() {
     // Given a server over HTTP
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (url, calls) = oversized_server().await;
@@ -122,7 +122,7 @@ async fn r8_over_http_a_result_that_is_too_large_is_an_outcome_and_the_next_call
     let offer = |name: &str| offers.iter().find(|offer| offer.name == format!("far__{name}")).expect("the tool");
     // When its answers are too large, in either form, or too deep
     for (name, says) in
-        [("piece", "16000000 is the most"), ("events", "16000000 is the most"), ("deep", "deeper than 64")]
+        [("json", "16000000 is the most"), ("events", "16000000 is the most"), ("deep", "deeper than 64")]
     {
         let refused = called(&server, offer(name)).await.expect_err("refused");
         assert!(refused.contains(says), "{name}: {refused}");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// The commands that the page of a run offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandKind {
+pub(crate) enum CommandKind {
     Answer,
     Say,
     Pause,
@@ -47,7 +47,7 @@ impl CommandKind {
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 
-    pub fn command(self, subject: PageSubject, arguments: &Value) -> Result<(RunId, Command), String> {
+    pub(crate) fn command(self, subject: PageSubject, arguments: &Value) -> Result<(RunId, Command), String> {
         let PageSubject::Run(run) = subject else {
             return Err("this page is not the page of a run, and only runs take commands".into());
         };
@@ -79,7 +79,7 @@ impl CommandKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// A tool, by its name in the registry.
     Tool(&'static str),
     Command(CommandKind),
@@ -87,25 +87,25 @@ pub enum Operation {
 
 /// An action on one page, with the parameters that the page fixes.
 #[derive(Clone, Debug)]
-pub struct PageAction {
+pub(crate) struct PageAction {
     pub operation: Operation,
     fixed: Vec<(&'static str, String)>,
 }
 
 impl PageAction {
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self.operation {
             Operation::Tool(name) => name,
             Operation::Command(command) => command.usage().0,
         }
     }
 
-    pub fn fill(&self, params: &Value) -> Result<Value, String> {
+    pub(crate) fn fill(&self, params: &Value) -> Result<Value, String> {
         merged(params, &self.fixed)
     }
 
     /// The action as the page shows it; `None` if the registry has no such tool.
-    pub fn offer(&self, registry: &Registry, at: PageSubject) -> Option<OfferedAction> {
+    pub(crate) fn offer(&self, registry: &Registry, at: PageSubject) -> Option<OfferedAction> {
         let fixed: Vec<&str> = self.fixed.iter().map(|(name, _)| *name).collect();
         match self.operation {
             Operation::Tool(name) => registry.find(name).map(|action| OfferedAction::new(action, at, &fixed)),
@@ -125,7 +125,7 @@ impl PageAction {
 }
 
 /// Every action of a page, for any reader.
-pub fn actions_of(subject: PageSubject, registry: &Registry) -> Vec<PageAction> {
+pub(crate) fn actions_of(subject: PageSubject, registry: &Registry) -> Vec<PageAction> {
     let tools = |names: &[&'static str], fixed: Vec<(&'static str, String)>| -> Vec<PageAction> {
         names.iter().map(|name| PageAction { operation: Operation::Tool(name), fixed: fixed.clone() }).collect()
     };

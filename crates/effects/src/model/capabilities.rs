@@ -23,13 +23,13 @@ pub(super) struct Capabilities {
 }
 
 impl Capabilities {
-    pub fn new(pinned: Option<SchemaMode>, stream: bool) -> Capabilities {
+    pub(super) fn new(pinned: Option<SchemaMode>, stream: bool) -> Capabilities {
         let format = pinned.unwrap_or(SchemaMode::Schema);
         Capabilities { format, pinned: pinned.is_some(), tokens: TokenField::MaxTokens, stream }
     }
 
     /// Another form to try, if this refusal is about the form of the request and there is one left.
-    pub fn after(self, status: u16, body: &str) -> Option<Capabilities> {
+    pub(super) fn after(self, status: u16, body: &str) -> Option<Capabilities> {
         if !matches!(status, 400 | 422 | 501) {
             return None;
         }
@@ -69,12 +69,12 @@ const FORMAT: &str = "response_format json_schema json_object schema schemas str
 pub(super) struct LearnedCapabilities(Mutex<HashMap<(String, String), Capabilities>>);
 
 impl LearnedCapabilities {
-    pub fn of(&self, provider: &str, model: &str) -> Option<Capabilities> {
+    pub(super) fn of(&self, provider: &str, model: &str) -> Option<Capabilities> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(provider.to_owned(), model.to_owned())).copied()
     }
 
-    pub fn learn(&self, provider: &str, model: &str, capabilities: Capabilities) {
+    pub(super) fn learn(&self, provider: &str, model: &str, capabilities: Capabilities) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert((provider.to_owned(), model.to_owned()), capabilities);
     }

@@ -29,7 +29,7 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 
 impl Endpoint {
     /// `None` for a provider without a server.
-    pub fn new(provider: &ResolvedProvider, timeouts: Timeouts) -> Result<Option<Endpoint>, ConfigError> {
+    pub(super) fn new(provider: &ResolvedProvider, timeouts: Timeouts) -> Result<Option<Endpoint>, ConfigError> {
         let (Some(wire), Some(base_url)) = (wire::of(provider.kind), provider.base_url.as_deref()) else {
             return Ok(None);
         };
@@ -61,19 +61,19 @@ impl Endpoint {
         }))
     }
 
-    pub fn url(&self, path: &str) -> Url {
+    pub(super) fn url(&self, path: &str) -> Url {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
         url
     }
 
-    pub fn headers(&self) -> HeaderMap {
+    pub(super) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         self.wire.authorize(&mut headers, self.key.as_ref());
         headers
     }
 
-    pub fn billing(&self) -> Billing {
+    pub(super) fn billing(&self) -> Billing {
         if self.key.is_some() { Billing::Metered } else { Billing::Free }
     }
 }

@@ -45,18 +45,18 @@ pub(super) struct CallDelta<'a> {
 }
 
 impl PartialReply {
-    pub fn add_text(&mut self, text: &str) {
+    pub(super) fn add_text(&mut self, text: &str) {
         self.written += text.len();
         self.has_text |= !text.trim().is_empty();
         self.text.push_str(text);
     }
 
     /// Reasoning is paid for and not part of the answer.
-    pub fn add_reasoning(&mut self, text: &str) {
+    pub(super) fn add_reasoning(&mut self, text: &str) {
         self.written += text.len();
     }
 
-    pub fn add_call(&mut self, delta: CallDelta<'_>) {
+    pub(super) fn add_call(&mut self, delta: CallDelta<'_>) {
         let known = self.calls.iter().rposition(|call| match (delta.index, delta.id) {
             (Some(index), _) => call.index == Some(index),
             (None, Some(id)) => call.id.as_deref() == Some(id),
@@ -76,7 +76,7 @@ impl PartialReply {
     }
 
     /// The arguments of the tool that the model was forced to call, else its text, else the arguments of another call.
-    pub fn answer(&self, role: &str) -> &str {
+    pub(super) fn answer(&self, role: &str) -> &str {
         let forced = self.calls.iter().find(|call| call.name == role && !call.arguments.is_empty());
         let text = || self.has_text.then_some(self.text.as_str());
         forced.map(|call| call.arguments.as_str()).or_else(text).unwrap_or_else(|| {
@@ -85,16 +85,16 @@ impl PartialReply {
     }
 
     /// All output, reasoning included.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.written
     }
 
     /// The model finished and its output was counted, whether or not any of it is an answer.
-    pub fn was_written(&self) -> bool {
+    pub(super) fn was_written(&self) -> bool {
         self.stop.is_some() && (self.truncated() || self.usage.output.is_some_and(|tokens| tokens > 0))
     }
 
-    pub fn truncated(&self) -> bool {
+    pub(super) fn truncated(&self) -> bool {
         matches!(self.stop.as_deref(), Some("length" | "max_tokens" | "model_context_window_exceeded"))
     }
 }

@@ -7,11 +7,11 @@ const MASK: &str = "[redacted]";
 pub(super) struct Secrets(Vec<String>);
 
 impl Secrets {
-    pub fn new(keys: impl IntoIterator<Item = String>) -> Secrets {
+    pub(super) fn new(keys: impl IntoIterator<Item = String>) -> Secrets {
         Secrets(keys.into_iter().filter(|key| is_secret(key)).collect())
     }
 
-    pub fn redact(&self, text: &str) -> String {
+    pub(super) fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.0 {
             if text.contains(secret.as_str()) {
@@ -43,18 +43,18 @@ pub(super) struct DeltaRedactor<'a> {
 }
 
 impl<'a> DeltaRedactor<'a> {
-    pub fn new(secrets: &'a Secrets, on_delta: Option<OnDelta<'a>>) -> DeltaRedactor<'a> {
+    pub(super) fn new(secrets: &'a Secrets, on_delta: Option<OnDelta<'a>>) -> DeltaRedactor<'a> {
         DeltaRedactor { secrets, on_delta, held: String::new() }
     }
 
-    pub fn push(&mut self, delta: &str) {
+    pub(super) fn push(&mut self, delta: &str) {
         if self.on_delta.is_some() {
             self.held.push_str(delta);
             self.release(self.secrets.longest().saturating_sub(1));
         }
     }
 
-    pub fn finish(mut self) {
+    pub(super) fn finish(mut self) {
         self.release(0);
     }
 

@@ -16,7 +16,7 @@ pub(super) struct ReportedUsage {
 
 impl ReportedUsage {
     /// `prompt_tokens` includes cached tokens.
-    pub fn openai(usage: &Value) -> ReportedUsage {
+    pub(super) fn openai(usage: &Value) -> ReportedUsage {
         ReportedUsage {
             input: count(&usage["prompt_tokens"]),
             cached: count(&usage["prompt_tokens_details"]["cached_tokens"]),
@@ -25,7 +25,7 @@ impl ReportedUsage {
     }
 
     /// `input_tokens` leaves out tokens written to and read from the cache.
-    pub fn anthropic(usage: &Value) -> ReportedUsage {
+    pub(super) fn anthropic(usage: &Value) -> ReportedUsage {
         let read = count(&usage["cache_read_input_tokens"]);
         let written = count(&usage["cache_creation_input_tokens"]);
         let fresh = count(&usage["input_tokens"]);
@@ -37,7 +37,7 @@ impl ReportedUsage {
     }
 
     /// Later figures replace earlier ones; a later report may leave some out.
-    pub fn update(&mut self, later: ReportedUsage) {
+    pub(super) fn update(&mut self, later: ReportedUsage) {
         self.input = later.input.or(self.input);
         self.cached = later.cached.or(self.cached);
         self.output = later.output.or(self.output);
@@ -45,7 +45,7 @@ impl ReportedUsage {
 
     /// The reported figures if they are plausible, otherwise an estimate from the bytes. Never zero: a budget would never stop
     /// the run.
-    pub fn settle(self, bytes_in: usize, bytes_out: usize) -> Usage {
+    pub(super) fn settle(self, bytes_in: usize, bytes_out: usize) -> Usage {
         let usable = |figure: &u64| (1..=ABSURD).contains(figure);
         match (self.input.filter(usable), self.output.filter(usable)) {
             (Some(input), Some(output)) => {

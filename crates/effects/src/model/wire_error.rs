@@ -25,7 +25,7 @@ const LONGEST_MESSAGE: usize = 300;
 
 impl WireError {
     /// An error that the server reported inside an answer. One about money is as final as a refusal.
-    pub fn reported(how: &str, error: String) -> WireError {
+    pub(super) fn reported(how: &str, error: String) -> WireError {
         if is_about_money(&error) {
             WireError::Refused { status: 402, body: error, retry_after_ms: None }
         } else {
@@ -34,7 +34,7 @@ impl WireError {
     }
 
     /// `who` names the provider and its address.
-    pub fn report(self, who: &str, model: &str, secrets: &Secrets) -> CallError {
+    pub(super) fn report(self, who: &str, model: &str, secrets: &Secrets) -> CallError {
         let (failure, reason, retry_after_ms, maybe_paid) = match self {
             WireError::Unreached(reason) => {
                 (CallFailure::Unreachable, format!("could not be reached: {reason}"), None, false)

@@ -1,5 +1,4 @@
-//! A subagent's part: look at who you are, go to the first project, leave a note there if you may, else read what is there;
-//! and look back upon it.
+//! The subagent: opens its first project, writes a note there if it may and reads a document otherwise, and reflects at the end.
 
 use super::one_line;
 use super::prose::{self, Context};
@@ -8,7 +7,7 @@ use super::subject::Subject;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use serde_json::{Value, json};
 
-pub fn step(sections: &Sections) -> Value {
+pub(super) fn step(sections: &Sections) -> Value {
     let steps = sections.items("steps");
     let subject = Subject::of(sections.text("task"));
     let wrote = steps.iter().find(|step| step["action_name"] == "create_document" && step["ok"] == true);
@@ -57,12 +56,12 @@ fn done(message: &str) -> Value {
     json!({"thought": null, "action": "done", "path": null, "action_name": null, "params": null, "message": message})
 }
 
-/// What a step was shown; nothing where it is left out.
+/// The page that a step saw; empty if the request leaves it out.
 fn page(step: &Value) -> &str {
     step["result"].as_str().unwrap_or_default()
 }
 
-/// The first path of this kind with a whole id that a page shows.
+/// The first path with this prefix and a complete id on a page.
 fn path_in(page: &str, prefix: &str) -> Option<String> {
     const ID: usize = 36;
     page.match_indices(prefix).find_map(|(at, _)| {
@@ -72,8 +71,8 @@ fn path_in(page: &str, prefix: &str) -> Option<String> {
     })
 }
 
-/// What was there, and one line more; the oldest lines go when it gets too long.
-pub fn reflection(sections: &Sections) -> Value {
+/// Adds a line to the scratchpad. Removes the oldest lines if it gets too long.
+pub(super) fn reflection(sections: &Sections) -> Value {
     let pad = sections.value("scratchpad");
     let old = pad["content"].as_str().unwrap_or_default();
     let line = format!(

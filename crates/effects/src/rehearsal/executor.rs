@@ -1,4 +1,4 @@
-//! An executor's part: read something, then write one note and report it.
+//! The homework executor: reads something, then writes one note and reports it.
 
 use super::one_line;
 use super::prose::{self, Context};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 const READS: [&str; 3] = ["search_documents", "list_documents", "list_projects"];
-/// How the planner hands on what people said.
+/// How the planner passes on what people said.
 const GIVEN: &str = "Take as given: \"";
 
-pub fn answer(sections: &Sections) -> Value {
+pub(super) fn answer(sections: &Sections) -> Value {
     let task = sections.value("task");
     let subject = Subject::of(sections.text("objective"));
     let results = sections.items("tool_results");
@@ -28,20 +28,20 @@ pub fn answer(sections: &Sections) -> Value {
     }
 }
 
-/// What a subagent keeps of this work for another time.
-pub fn lesson(sections: &Sections, subject: &Subject) -> Option<Value> {
+/// A lesson that a subagent stores.
+pub(super) fn lesson(sections: &Sections, subject: &Subject) -> Option<Value> {
     let text = format!("Work on {} begins with an outline and a look at what is there.", subject.topic);
     let call =
         || json!({"tool": "add_lesson", "arguments": {"text": one_line(&text)}, "purpose": "Keep what was learned."});
     sections.value("your_identity").is_object().then(call)
 }
 
-/// Who may not write says so instead of trying again.
+/// A refused write is reported instead of repeated.
 fn was_refused(results: &[&Value]) -> bool {
     results.iter().any(|result| result["tool"] == "create_document" && result["ok"] == false)
 }
 
-/// The outline when the task names one (every other branch searches instead), else whatever can be read.
+/// Reads the outline if the task names one (every other branch searches instead), or whatever can be read.
 fn reading(sections: &Sections, task: &Value, subject: &Subject) -> Option<Value> {
     let mut words = task["objective"].as_str().unwrap_or_default().split([' ', ',', '.', ':']);
     let named = words.find(|word| Uuid::parse_str(word).is_ok());
@@ -74,7 +74,7 @@ fn written(sections: &Sections, task: &Value, subject: &Subject, results: &[&Val
     })
 }
 
-/// What people said, as the planner handed it on and as it comes along now.
+/// What people said, from the planner's task and from new messages.
 fn directions(sections: &Sections, task: &Value) -> Vec<String> {
     let given = task["objective"].as_str().unwrap_or_default().split(GIVEN).skip(1);
     let given = given.filter_map(|text| text.rsplit_once("\".").map(|(one_line, _)| one_line));
@@ -88,7 +88,7 @@ fn directions(sections: &Sections, task: &Value) -> Vec<String> {
     directions
 }
 
-/// Titles in what the tools gave back, whether one document or a list.
+/// The titles in tool results, of one document or a list.
 fn titles_read(results: &[&Value]) -> Vec<String> {
     let mut titles = Vec::new();
     for result in results.iter().map(|result| &result["result"]) {

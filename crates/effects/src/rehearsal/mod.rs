@@ -1,6 +1,6 @@
-//! The built-in model: deterministic, free, offline. It reads the sections of a request as any model
-//! would and plays the parts of homework, of the tree and of a subagent, so that the product runs,
-//! demos and tests without a key. Equal requests get equal answers; it knows nothing of runs or stores.
+//! The built-in model: deterministic, free and offline. It reads the sections of a request and answers in every role of homework,
+//! tree and task runs, so that the product can be tried and tested without a key. Equal requests get equal answers. It knows
+//! nothing of runs or stores.
 
 mod agent;
 mod executor;
@@ -24,8 +24,7 @@ mod sections {
     pub(super) use engine::section_reader::SectionReader as Sections;
 }
 
-/// The answer to one request, as JSON text in the shape its role asks for. `model` is the name behind the provider's:
-/// `demo` plays with incidents, any other without.
+/// The answer to one request, as JSON text that fits the schema of its role. The model `demo` adds a question and a failure.
 pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String {
     let sections = Sections::of(messages);
     let demo = model == tree::DEMO;
@@ -43,11 +42,11 @@ pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String
     answer.to_string()
 }
 
-/// Somebody's words on one line, cut where they go on for long.
+/// A text on one line, cut if it is long.
 fn one_line(text: &str) -> String {
-    const SAID_MAX: usize = 300;
+    const LINE_MAX: usize = 300;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SAID_MAX) {
+    match line.char_indices().nth(LINE_MAX) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
     }

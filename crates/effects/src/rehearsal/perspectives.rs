@@ -1,12 +1,12 @@
-//! The sides from which a page looks at an objective, with the sentences it says there (`perspectives.json`). `{t}` is the
-//! topic, `{a}` to `{d}` are key phrases. The sentences ask and order; they never pretend to know facts.
+//! The perspectives on an objective, with the sentences of their pages (`perspectives.json`). `{t}` is the topic, `{a}` to `{d}` are
+//! key phrases. The sentences ask and structure; they never claim facts.
 
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// One side: how a plan names it, what it asks, and three paragraphs with their headings.
+/// One perspective: its name in a plan, its question, and three paragraphs with headings.
 #[derive(Deserialize)]
-pub struct Perspective {
+pub(super) struct Perspective {
     pub title: &'static str,
     pub step: &'static str,
     pub question: &'static str,
@@ -14,6 +14,6 @@ pub struct Perspective {
     pub paragraphs: [(&'static str, &'static str); 3],
 }
 
-pub static PERSPECTIVES: LazyLock<[Perspective; 8]> = LazyLock::new(|| {
+pub(super) static PERSPECTIVES: LazyLock<[Perspective; 8]> = LazyLock::new(|| {
     serde_json::from_str(include_str!("perspectives.json")).expect("the bundled perspectives are valid")
 });

@@ -1,5 +1,5 @@
-//! The planner's part: outline, two notes side by side, synthesis, end. What comes next is read off the
-//! pages that exist, so the part can be taken up anywhere: after a question, a refusal, a restart.
+//! The homework planner: outline, two notes in parallel, synthesis, end. The next stage follows from the pages that exist, so it can
+//! continue after a question, a refusal or a restart.
 
 use super::one_line;
 use super::planner_actions;
@@ -8,28 +8,28 @@ use super::sections::Sections;
 use super::subject::Subject;
 use serde_json::{Value, json};
 
-/// Where the work stands, judged by what exists.
-pub enum Stage {
+/// The stage of the work, by what exists.
+pub(super) enum Stage {
     Ask,
-    /// Nothing may be written: look around instead.
+    /// Nothing may be written, so only read.
     Read,
     Outline,
-    /// These notes (by place) are given to executors.
+    /// Give these notes (by index) to executors.
     Delegate(Vec<usize>),
-    /// Executors had their turn and these are still missing.
+    /// Write these notes, which the executors did not deliver.
     WriteUp(Vec<usize>),
     Synthesise,
-    /// A person said something after the synthesis, this document, was written.
+    /// Add to the synthesis (this document) what a person said after it was written.
     Amend(String),
-    /// The exit was refused.
+    /// Answer the reasons for which the exit was refused.
     Answer,
     Finish,
 }
 
-pub fn answer(sections: &Sections) -> Value {
+pub(super) fn answer(sections: &Sections) -> Value {
     let state = PlannerState::of(sections);
     let stage = state.stage();
-    let (doing, remaining) = state.words(&stage);
+    let (doing, remaining) = state.status_texts(&stage);
     let evidence = if matches!(stage, Stage::Finish) { planner_actions::evidence(&state) } else { Vec::new() };
     let questions = if matches!(stage, Stage::Ask) { vec![state.question()] } else { Vec::new() };
     let (hint, confidence) = match stage {
@@ -55,7 +55,7 @@ pub fn answer(sections: &Sections) -> Value {
 }
 
 /// A request as the planner understands it.
-pub struct PlannerState<'a> {
+pub(super) struct PlannerState<'a> {
     pub sections: &'a Sections,
     pub subject: Subject,
     pub context: Context,
@@ -106,29 +106,29 @@ impl<'a> PlannerState<'a> {
         }
     }
 
-    pub fn may_write(&self) -> bool {
+    pub(super) fn may_write(&self) -> bool {
         self.sections.offers("create_document")
     }
 
-    /// The reference of a page this run made.
-    pub fn artifact(&self, title: &str) -> Option<&'a str> {
+    /// The reference of a page that this run created.
+    pub(super) fn artifact(&self, title: &str) -> Option<&'a str> {
         let named = self.sections.items("artifacts").into_iter().find(|artifact| artifact["title"] == title);
         named.and_then(|artifact| artifact["ref"].as_str())
     }
 
     /// Successful tool results, as references.
-    pub fn read_events(&self) -> Vec<&'a str> {
+    pub(super) fn read_events(&self) -> Vec<&'a str> {
         let ok = self.sections.items("tool_results").into_iter().filter(|result| result["ok"] == true);
         ok.filter_map(|result| result["event"].as_str()).collect()
     }
 
-    pub fn unread(&self) -> Vec<String> {
+    pub(super) fn unread(&self) -> Vec<String> {
         let unread = self.sections.items("messages").into_iter().filter(|message| message["unread"] == true);
         unread.filter_map(|message| message["text"].as_str()).map(one_line).collect()
     }
 
-    /// The steps of the plan as it was left.
-    pub fn planned(&self) -> &'a [Value] {
+    /// The steps of the current plan.
+    pub(super) fn planned(&self) -> &'a [Value] {
         self.sections.value("plan")["steps"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -136,8 +136,8 @@ impl<'a> PlannerState<'a> {
         self.planned().iter().find(|step| step["id"] == id)?["status"].as_str()
     }
 
-    /// What is being done, and what is left after it.
-    fn words(&self, stage: &Stage) -> (String, Vec<String>) {
+    /// What is being done, and what remains.
+    fn status_texts(&self, stage: &Stage) -> (String, Vec<String>) {
         let topic = &self.subject.topic;
         let [first, second] = &self.note_titles;
         let write = |title: &String| format!("Write \"{title}\"");

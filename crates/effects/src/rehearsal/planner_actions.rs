@@ -1,5 +1,4 @@
-//! What the planner does at each stage: the steps it shows, the tools it calls, the tasks it gives away,
-//! the evidence it cites.
+//! What the homework planner does at each stage: its plan, tool calls, executor tasks and evidence.
 
 use super::one_line;
 use super::planner::{PlannerState, Stage};
@@ -11,12 +10,12 @@ const READS: [&str; 5] = ["list_documents", "list_projects", "list_tasks", "sear
 const READS_WHEN_HINTED: [&str; 3] = ["search", "list_tasks", "list_projects"];
 const EXECUTOR_TOOLS: [&str; 4] = ["search_documents", "get_document", "list_documents", "create_document"];
 
-/// The step that a note, by its place, serves.
-pub fn note_step(place: usize) -> &'static str {
+/// The step of a note, by its index.
+pub(super) fn note_step(place: usize) -> &'static str {
     OWN_STEPS[1 + place % 2]
 }
 
-pub fn steps(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
+pub(super) fn steps(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     if !state.may_write() {
         let status = if matches!(stage, Stage::Finish) { "done" } else { "doing" };
         let title = format!("Read what is there on {}", state.subject.topic);
@@ -60,7 +59,7 @@ fn step_titles(state: &PlannerState<'_>) -> [String; 4] {
         .map(|(step, offset)| prose::fill(subject, step, offset))
 }
 
-/// Steps another planner left behind: kept as they are, and closed with the rest.
+/// Steps of another planner are kept, and closed with the rest.
 fn inherited(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     let foreign = state.planned().iter().filter(|step| step["id"].as_str().is_some_and(|id| !OWN_STEPS.contains(&id)));
     let kept = foreign.map(|step| {
@@ -70,7 +69,7 @@ fn inherited(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     kept.collect()
 }
 
-pub fn tool_calls(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
+pub(super) fn tool_calls(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     let (subject, sections) = (&state.subject, state.sections);
     match stage {
         Stage::Ask | Stage::Delegate(_) | Stage::Finish => Vec::new(),
@@ -107,7 +106,7 @@ fn note(state: &PlannerState<'_>, place: usize) -> Value {
     page(state.note_titles[place % 2].clone(), prose::note(&state.subject, perspective, &state.context))
 }
 
-/// The notes with what each came to, by its executor's word where there is one.
+/// The notes with their results, as the executors reported them.
 fn notes(state: &PlannerState<'_>) -> Vec<(String, String)> {
     let results = state.sections.items("executor_results");
     let reported = |title: &str| {
@@ -124,7 +123,7 @@ fn notes(state: &PlannerState<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-pub fn executor_tasks(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
+pub(super) fn executor_tasks(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     let Stage::Delegate(missing) = stage else { return Vec::new() };
     let outline = state.artifact(&prose::outline_title(&state.subject)).unwrap_or_default().trim_start_matches("doc:");
     let tools: Vec<&str> = EXECUTOR_TOOLS.into_iter().filter(|tool| state.sections.offers(tool)).collect();
@@ -147,8 +146,8 @@ pub fn executor_tasks(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     tasks
 }
 
-/// One claim per criterion, each with pages (or readings) behind it.
-pub fn evidence(state: &PlannerState<'_>) -> Vec<Value> {
+/// One claim per criterion, with pages or tool results as references.
+pub(super) fn evidence(state: &PlannerState<'_>) -> Vec<Value> {
     let own = [prose::addendum_title(&state.subject), prose::synthesis_title(&state.subject)];
     let mut refs: Vec<&str> = own.iter().chain(&state.note_titles).filter_map(|title| state.artifact(title)).collect();
     if refs.is_empty() {

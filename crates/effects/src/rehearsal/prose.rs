@@ -1,54 +1,54 @@
-//! Pages about a theme: the outline, a note from one perspective, the synthesis, the addendum. Every page is
-//! at least 150 words, speaks in the words of the objective, and ends by saying who wrote it.
+//! The texts of pages: outline, note, synthesis and addendum. Every page has at least 150 words, uses phrases of the objective, and
+//! names the rehearsal model as its author.
 
 use super::perspectives::{PERSPECTIVES, Perspective};
 use super::subject::Subject;
 use std::fmt::Write;
 
-pub const SIGNATURE: &str =
+pub(super) const SIGNATURE: &str =
     "*Written by the built-in rehearsal model: a stand-in that plays its part without knowing any facts.*";
 
-/// What a page takes into account besides the objective.
+/// What a page refers to besides the objective.
 #[derive(Default)]
-pub struct Context {
-    /// Answers and messages of people, word for word.
+pub(super) struct Context {
+    /// Answers and messages of people, verbatim.
     pub directions: Vec<String>,
     /// Titles of what was read before writing.
     pub readings: Vec<String>,
     pub criteria: Vec<String>,
 }
 
-/// The two sides from which this objective is looked at.
-pub fn perspectives(subject: &Subject) -> [&'static Perspective; 2] {
+/// The two perspectives on this objective.
+pub(super) fn perspectives(subject: &Subject) -> [&'static Perspective; 2] {
     let first = subject.choose("first angle", PERSPECTIVES.len());
     let step = 1 + subject.choose("second angle", PERSPECTIVES.len() - 1);
     [&PERSPECTIVES[first], &PERSPECTIVES[(first + step) % PERSPECTIVES.len()]]
 }
 
-/// Which perspective a page of this title takes: its own, or one drawn for a title somebody else gave.
-pub fn perspective_of(subject: &Subject, title: &str) -> &'static Perspective {
+/// The perspective that a title names, or one chosen by the title.
+pub(super) fn perspective_of(subject: &Subject, title: &str) -> &'static Perspective {
     let own = PERSPECTIVES.iter().find(|perspective| title.starts_with(perspective.title));
     own.unwrap_or_else(|| &PERSPECTIVES[subject.choose(title, PERSPECTIVES.len())])
 }
 
-pub fn outline_title(subject: &Subject) -> String {
+pub(super) fn outline_title(subject: &Subject) -> String {
     format!("Outline: {}", subject.topic)
 }
 
-pub fn note_title(subject: &Subject, perspective: &Perspective) -> String {
+pub(super) fn note_title(subject: &Subject, perspective: &Perspective) -> String {
     format!("{}: {}", perspective.title, subject.topic)
 }
 
-pub fn synthesis_title(subject: &Subject) -> String {
+pub(super) fn synthesis_title(subject: &Subject) -> String {
     format!("Synthesis: {}", subject.topic)
 }
 
-pub fn addendum_title(subject: &Subject) -> String {
+pub(super) fn addendum_title(subject: &Subject) -> String {
     format!("Addendum: {}", subject.topic)
 }
 
-/// Put phrases into a sentence, starting from the `offset`th; what is put in is never looked at again.
-pub fn fill(subject: &Subject, template: &str, offset: usize) -> String {
+/// Fills a template with phrases, starting from the `offset`th. Inserted text is not expanded again.
+pub(super) fn fill(subject: &Subject, template: &str, offset: usize) -> String {
     let mut out = String::with_capacity(template.len() + 80);
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -67,7 +67,7 @@ pub fn fill(subject: &Subject, template: &str, offset: usize) -> String {
     out
 }
 
-pub fn outline(subject: &Subject, context: &Context) -> String {
+pub(super) fn outline(subject: &Subject, context: &Context) -> String {
     let opening = subject.pick(
         "outline",
         &[
@@ -120,7 +120,7 @@ pub fn outline(subject: &Subject, context: &Context) -> String {
     finish(page, context)
 }
 
-pub fn note(subject: &Subject, perspective: &Perspective, context: &Context) -> String {
+pub(super) fn note(subject: &Subject, perspective: &Perspective, context: &Context) -> String {
     let opening = subject.pick(
         perspective.title,
         &[
@@ -146,8 +146,8 @@ pub fn note(subject: &Subject, perspective: &Perspective, context: &Context) -> 
     finish(page, context)
 }
 
-/// `notes` are the pages it rests on, with what each of them came to.
-pub fn synthesis(subject: &Subject, notes: &[(String, String)], context: &Context) -> String {
+/// `notes` are the pages it is based on, with their results.
+pub(super) fn synthesis(subject: &Subject, notes: &[(String, String)], context: &Context) -> String {
     let opening = subject.pick(
         "synthesis",
         &[
@@ -199,7 +199,7 @@ pub fn synthesis(subject: &Subject, notes: &[(String, String)], context: &Contex
     finish(page, context)
 }
 
-pub fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -> String {
+pub(super) fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -> String {
     let mut page = fill(
         subject,
         "The work on “{t}” was held to be finished and was not accepted as such. This page answers the objections \
@@ -218,8 +218,8 @@ pub fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -> Strin
     finish(page, context)
 }
 
-/// What is added to a page when people say something after it was written.
-pub fn amendment(subject: &Subject, directions: &[String]) -> String {
+/// Added to a page when people say something after it was written.
+pub(super) fn amendment(subject: &Subject, directions: &[String]) -> String {
     let mut text = String::from("\n## Taken up afterwards\n\n");
     for direction in directions {
         let _ = writeln!(text, "- “{direction}”");

@@ -1,18 +1,18 @@
-//! The repairer's part: give failed calls a second chance by what their tools say they take.
+//! The repair role: corrects failed calls by the arguments that their tools declare.
 
 use super::sections::Sections;
 use serde_json::{Map, Value, json};
 
 const CORRECTIONS_MAX: usize = 2;
-/// Optional arguments that name something which may not be there; the call works without them.
+/// Optional arguments that may refer to something that does not exist; the call works without them.
 const DOUBTFUL: [&str; 3] = ["project_id", "parent_document_id", "version"];
 
-pub fn answer(sections: &Sections) -> Value {
+pub(super) fn answer(sections: &Sections) -> Value {
     let corrected = sections.items("failed_calls").into_iter().filter_map(|call| corrected(sections, call));
     json!({"corrected_calls": corrected.take(CORRECTIONS_MAX).collect::<Vec<_>>()})
 }
 
-/// `None` when nothing about the call can be bettered.
+/// `None` if the call cannot be improved.
 fn corrected(sections: &Sections, call: &Value) -> Option<Value> {
     let asked = call["tool"].as_str()?;
     let tools = sections.items("tools");
@@ -31,7 +31,7 @@ fn corrected(sections: &Sections, call: &Value) -> Option<Value> {
     changed.then(|| json!({"for_call_id": call["call_id"], "tool": tool["name"], "arguments": arguments}))
 }
 
-/// The tool whose name shares the longest beginning with what was asked for.
+/// The tool with the longest common prefix.
 fn nearest<'a, 'b>(tools: &'b [&'a Value], asked: &str) -> Option<&'b &'a Value> {
     let shared = |tool: &Value| {
         let name = tool["name"].as_str().unwrap_or_default();
@@ -51,14 +51,14 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_tool_and_unknown_arguments_are_put_right() {
+    fn a_misspelt_tool_and_unknown_arguments_are_corrected() {
         let call = json!({"call_id": "i1.t0", "tool": "create_doc", "arguments": {"title": "T", "body": "x", "project_id": "p"}, "error": "…"});
         let corrected = json!({"for_call_id": "i1.t0", "tool": "create_document", "arguments": {"title": "T", "content": "To be named"}});
         assert_eq!(repaired(call), json!({"corrected_calls": [corrected]}));
     }
 
     #[test]
-    fn what_cannot_be_bettered_is_left_alone() {
+    fn a_call_that_cannot_be_improved_is_left_alone() {
         let call = json!({"call_id": "i1.t0", "tool": "get_task", "arguments": {"task_id": "t"}, "error": "not found"});
         assert_eq!(repaired(call), json!({"corrected_calls": []}));
     }

@@ -1,4 +1,4 @@
-//! The reporter's part: a title, a summary, findings, and what was not done, from what is recorded.
+//! The report role: title, summary, findings and open steps of a run.
 
 use super::one_line;
 use super::sections::Sections;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const FINDINGS_MAX: usize = 8;
 
-pub fn answer(sections: &Sections) -> Value {
+pub(super) fn answer(sections: &Sections) -> Value {
     let subject = Subject::of(sections.text("objective"));
     let outcome = sections.value("outcome");
     let status = outcome["status"].as_str().unwrap_or("ended");
@@ -37,7 +37,7 @@ fn because(outcome: &Value) -> String {
     }
 }
 
-/// What was claimed with evidence; without any, the pages themselves.
+/// The claims with evidence, or the pages if there are none.
 fn findings(sections: &Sections) -> Vec<String> {
     let claims = sections.items("evidence").into_iter().filter_map(|evidence| evidence["claim"].as_str());
     let claims: Vec<String> = claims.take(FINDINGS_MAX).map(one_line).collect();

@@ -1,21 +1,21 @@
-//! What an objective is about: a headline, its key phrases, and a seed for every choice made for it.
+//! The subject of an objective: a headline, key phrases, and a seed for every choice.
 
 use engine::blob::Hash;
 use std::collections::BTreeSet;
 
-/// How much of a long objective is read.
+/// The characters of an objective that are read.
 const READ_MAX: usize = 2_000;
 const TOPIC_MAX: usize = 70;
 const PHRASE_MAX: usize = 40;
 const PHRASES_MAX: usize = 6;
 const PHRASES_MIN: usize = 2;
 
-/// Used where an objective has fewer phrases of its own than a page needs.
+/// Used if an objective has fewer phrases than a page needs.
 const FACETS: [&str; 4] =
     ["the work around it", "the question behind it", "the first usable result", "the material at hand"];
 
-/// Words that carry no subject: grammar, and the verbs of asking.
-const PASSED_OVER: &str = "a about above after again against all also am an and any are as ask at be because been \
+/// Words that are no subject: grammar, and verbs of requests.
+const STOP_WORDS: &str = "a about above after again against all also am an and any are as ask at be because been \
                            before being below between both brief but by can compare could create decide describe \
                            did do does doing done down draft during each every explain few find first for from \
                            further get give go had has have having help her here hers him his how i if in into is \
@@ -26,23 +26,23 @@ const PASSED_OVER: &str = "a about above after again against all also am an and 
                            those through to too under until up us use using very want was way ways we were what \
                            when where which while who whom why will with within without would write you your";
 
-/// What stands before a noun, and at the beginning after a verb.
+/// Words before a noun. One after the first word tells that the first word is a verb.
 const DETERMINERS: [&str; 9] = ["a", "an", "the", "our", "my", "your", "their", "this", "these"];
 
-/// A number is no subject, and none begins with one: "three backup plans" are backup plans.
+/// A phrase never begins with a number: "three backup plans" become "backup plans".
 const NUMBERS: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
 const LEAD_INS: [&str; 8] =
     ["please ", "can you ", "could you ", "i want you to ", "i want to ", "i need you to ", "i need ", "help me "];
 
-pub struct Subject {
+pub(super) struct Subject {
     pub topic: String,
     pub phrases: Vec<String>,
     seed: Hash,
 }
 
 impl Subject {
-    pub fn of(objective: &str) -> Subject {
+    pub(super) fn of(objective: &str) -> Subject {
         let seed = Hash::of(&[objective.as_bytes()]);
         let read: String = objective.chars().take(READ_MAX).collect();
         let mut subject = Subject { topic: topic(&read), phrases: phrases(&read), seed };
@@ -53,29 +53,29 @@ impl Subject {
         subject
     }
 
-    /// A number below `count`, the same for the same objective and occasion.
-    pub fn choose(&self, occasion: &str, count: usize) -> usize {
+    /// A number below `count`, always the same for an objective and an occasion.
+    pub(super) fn choose(&self, occasion: &str, count: usize) -> usize {
         let drawn = Hash::of(&[&self.seed.0, occasion.as_bytes()]).0;
         let number = u32::from_le_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]) as usize;
         number.checked_rem(count).unwrap_or_default()
     }
 
-    pub fn pick<'a, T>(&self, occasion: &str, items: &'a [T; 4]) -> &'a T {
+    pub(super) fn pick<'a, T>(&self, occasion: &str, items: &'a [T; 4]) -> &'a T {
         &items[self.choose(occasion, items.len())]
     }
 
-    /// The words to look for when one wants to know what is there already.
-    pub fn query(&self) -> &str {
+    /// The search query for existing material.
+    pub(super) fn query(&self) -> &str {
         bare(self.phrase(0))
     }
 
-    /// Key phrases go round, so that every page can ask for as many as it likes.
-    pub fn phrase(&self, nth: usize) -> &str {
+    /// Wraps around after the last key phrase.
+    pub(super) fn phrase(&self, nth: usize) -> &str {
         self.phrases.get(nth.checked_rem(self.phrases.len()).unwrap_or_default()).map_or(&self.topic, |phrase| phrase)
     }
 }
 
-/// The first sentence without courtesies, cut between words.
+/// The first sentence without its polite beginning, cut between words.
 fn topic(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = line.split_inclusive(['.', '!', '?', ';']).find(|part| part.chars().any(char::is_alphanumeric));
@@ -101,9 +101,9 @@ fn cut_at_word(text: &str, max: usize) -> String {
     format!("{}…", whole.trim_end_matches([',', ':', ';', '-', ' ']))
 }
 
-/// Runs of up to three words that carry a subject, in the order they come, each with its article.
+/// Sequences of up to three words that are no stop words, in order, each with its article.
 fn phrases(text: &str) -> Vec<String> {
-    let passed_over: BTreeSet<&str> = PASSED_OVER.split_whitespace().collect();
+    let stop_words: BTreeSet<&str> = STOP_WORDS.split_whitespace().collect();
     let mut found: Vec<String> = Vec::new();
     let mut run: Vec<&str> = Vec::new();
     let mut tokens = text.split_whitespace().enumerate().peekable();
@@ -112,7 +112,7 @@ fn phrases(text: &str) -> Vec<String> {
         let is_verb = place == 0 && tokens.peek().is_some_and(|(_, next)| is_determiner(next));
         let lower = word.to_lowercase();
         let is_count = bare(&run.join(" ")).is_empty() && NUMBERS.contains(&lower.as_str());
-        let carries = !word.is_empty() && !is_verb && !is_count && !passed_over.contains(lower.as_str());
+        let carries = !word.is_empty() && !is_verb && !is_count && !stop_words.contains(lower.as_str());
         if carries {
             run.push(word);
         }
@@ -156,7 +156,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_objective_is_known_by_its_own_words() {
+    fn topic_and_phrases_come_from_the_objective() {
         let subject = Subject::of("Please compare SQLite and PostgreSQL for a small bookkeeping team. Keep it short.");
         assert_eq!(subject.topic, "Compare SQLite and PostgreSQL for a small bookkeeping team");
         assert_eq!(subject.phrases, ["SQLite", "PostgreSQL", "the small bookkeeping team"]);

@@ -12,13 +12,13 @@ const APPROVAL: &str = "approval";
 const ALLOW: &str = "allow";
 const DENY: &str = "deny";
 
-pub enum Approved<'a> {
+pub(super) enum Approved<'a> {
     Yes(Cow<'a, ToolCall>),
     No,
     NotYet(ToolQuestion),
 }
 
-pub fn approved<'a>(toolbox: &dyn Toolbox, offer: &Offer, run: &RunContext, call: &'a ToolCall) -> Approved<'a> {
+pub(super) fn approved<'a>(toolbox: &dyn Toolbox, offer: &Offer, run: &RunContext, call: &'a ToolCall) -> Approved<'a> {
     let needed = match toolbox.approval(offer) {
         Approval::Never => false,
         Approval::Tainted => run.tainted,

@@ -6,16 +6,16 @@ use std::fmt::Display;
 use uuid::Uuid;
 
 const TITLE_MAX: usize = 500;
-pub const CONTENT_MAX: usize = 1_000_000;
-pub const QUERY_MAX: usize = 500;
-pub const LIMIT_DEFAULT: usize = 20;
-pub const LIMIT_MAX: usize = 50;
+pub(super) const CONTENT_MAX: usize = 1_000_000;
+pub(super) const QUERY_MAX: usize = 500;
+pub(super) const LIMIT_DEFAULT: usize = 20;
+pub(super) const LIMIT_MAX: usize = 50;
 const TYPE_KEY_MAX: usize = 100;
 const REL_MAX: usize = 64;
 const PROPS_MAX: usize = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArgumentType {
+pub(super) enum ArgumentType {
     /// A UUID, written in full.
     Id,
     /// One line that is not blank.
@@ -37,34 +37,35 @@ pub enum ArgumentType {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Field {
+pub(super) struct Field {
     pub name: &'static str,
     pub kind: ArgumentType,
     pub required: bool,
     pub about: &'static str,
 }
 
-pub const fn required(name: &'static str, kind: ArgumentType, about: &'static str) -> Field {
+pub(super) const fn required(name: &'static str, kind: ArgumentType, about: &'static str) -> Field {
     Field { name, kind, required: true, about }
 }
 
-pub const fn optional(name: &'static str, kind: ArgumentType, about: &'static str) -> Field {
+pub(super) const fn optional(name: &'static str, kind: ArgumentType, about: &'static str) -> Field {
     Field { name, kind, required: false, about }
 }
 
-pub const TITLE: Field = required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title.");
-pub const NEW_TITLE: Field = optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title.");
-pub const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
-pub const VERSION: Field =
+pub(super) const TITLE: Field = required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title.");
+pub(super) const NEW_TITLE: Field = optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title.");
+pub(super) const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
+pub(super) const VERSION: Field =
     optional("version", ArgumentType::Version, "The version you read; refused when it is stale.");
-pub const LIMIT: Field = optional("limit", ArgumentType::Limit, "How many at most.");
-pub const PROJECT_FILTER: Field = optional("project_id", ArgumentType::Id, "Only this project's.");
-pub const TARGET_PROJECT: Field =
+pub(super) const LIMIT: Field = optional("limit", ArgumentType::Limit, "How many at most.");
+pub(super) const PROJECT_FILTER: Field = optional("project_id", ArgumentType::Id, "Only this project's.");
+pub(super) const TARGET_PROJECT: Field =
     optional("project_id", ArgumentType::Id, "Where it goes; may be left out in a run that has a project of its own.");
-pub const PARENT_DOCUMENT: Field = optional("parent_document_id", ArgumentType::Id, "The document it belongs under.");
+pub(super) const PARENT_DOCUMENT: Field =
+    optional("parent_document_id", ArgumentType::Id, "The document it belongs under.");
 
 /// The JSON schema of a whole call.
-pub fn schema(fields: &[Field]) -> Value {
+pub(super) fn schema(fields: &[Field]) -> Value {
     let properties: Map<String, Value> = fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
     let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
@@ -159,10 +160,10 @@ fn shown(value: &Value) -> String {
 
 /// Arguments that fit their fields. Null counts as absent.
 #[derive(Debug)]
-pub struct Arguments(Map<String, Value>);
+pub(super) struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    pub fn check(fields: &[Field], given: &Value) -> Result<Arguments, String> {
+    pub(super) fn check(fields: &[Field], given: &Value) -> Result<Arguments, String> {
         let valid = || listing(fields);
         let given = match given {
             Value::Null => &Map::new(),
@@ -192,50 +193,50 @@ impl Arguments {
         Ok(Arguments(given.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect()))
     }
 
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.as_str()
     }
 
     /// `check` has made sure that a required field is present.
-    pub fn required_text(&self, name: &str) -> &str {
+    pub(super) fn required_text(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
 
     /// Without surrounding blanks.
-    pub fn line(&self, name: &str) -> Option<String> {
+    pub(super) fn line(&self, name: &str) -> Option<String> {
         self.text(name).map(|text| text.trim().to_owned())
     }
 
-    pub fn id<T: From<Uuid>>(&self, name: &str) -> Option<T> {
+    pub(super) fn id<T: From<Uuid>>(&self, name: &str) -> Option<T> {
         Uuid::parse_str(self.text(name)?.trim()).ok().map(T::from)
     }
 
     /// `check` has made sure that a required field is present.
-    pub fn required_id<T: From<Uuid>>(&self, name: &str) -> T {
+    pub(super) fn required_id<T: From<Uuid>>(&self, name: &str) -> T {
         self.id(name).unwrap_or_else(|| Uuid::nil().into())
     }
 
-    pub fn version(&self) -> Option<i64> {
+    pub(super) fn version(&self) -> Option<i64> {
         self.0.get("version")?.as_i64()
     }
 
-    pub fn limit(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         let asked =
             self.0.get("limit").and_then(Value::as_u64).map(|limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
         asked.unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX)
     }
 
-    pub fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+    pub(super) fn object(&self, name: &str) -> Option<&Map<String, Value>> {
         self.0.get(name)?.as_object()
     }
 
-    pub fn has_any(&self, names: &[&str]) -> bool {
+    pub(super) fn has_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.0.contains_key(*name))
     }
 }
 
 /// `title: 1-500 characters, project_id?: uuid`: each name, whether it is optional, and what it may be.
-pub fn names(fields: &[Field]) -> String {
+pub(super) fn names(fields: &[Field]) -> String {
     let name = |field: &Field| format!("{}{}: {}", field.name, if field.required { "" } else { "?" }, field.in_short());
     list(fields.iter().map(name))
 }
@@ -250,7 +251,7 @@ fn listing(fields: &[Field]) -> String {
 }
 
 /// `a, b, c`.
-pub fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+pub(super) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 

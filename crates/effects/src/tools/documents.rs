@@ -22,7 +22,7 @@ const RESERVED_TYPES: [&str; 2] = ["document.homework.", "document.tree_agent."]
 
 const ID: Field = required("document_id", ArgumentType::Id, "The document.");
 
-pub const ACTIONS: &[Action] = &[
+pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "list_documents",
         description: "List documents, newest first, without their content. The platform's own documents only by \

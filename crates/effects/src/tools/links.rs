@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// How many edges between the same two ends are searched for an equal relation.
 const MOST_EDGES: usize = 1_000;
 
-pub const ACTIONS: &[Action] = &[
+pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "link_entities",
         description: "Join two documents, tasks or projects by a relation (rel, of a-z and _), e.g. supports or \

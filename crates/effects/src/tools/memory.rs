@@ -10,14 +10,14 @@ use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::workspace::{Mutation, Scope};
 use serde_json::json;
 
-pub const UPDATE_SCRATCHPAD: &str = "update_scratchpad";
+pub(super) const UPDATE_SCRATCHPAD: &str = "update_scratchpad";
 
 /// Whether only a subagent takes this action, on itself: it needs no grant, and no run is given it.
-pub fn is_own(action: &str) -> bool {
+pub(super) fn is_own(action: &str) -> bool {
     [UPDATE_SCRATCHPAD, ADD_LESSON].contains(&action)
 }
 
-pub const ACTIONS: &[Action] = &[
+pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: UPDATE_SCRATCHPAD,
         description: "Replace your scratchpad with notes for your future self (at most 10,000 characters; empty clears it).",

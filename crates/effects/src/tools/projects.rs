@@ -15,7 +15,7 @@ const ID: Field = required("project_id", ArgumentType::Id, "The project.");
 const DESCRIPTION: Field =
     optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What the project is about.");
 
-pub const ACTIONS: &[Action] = &[
+pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "list_projects",
         description: "List the projects that may be used here, newest first.",

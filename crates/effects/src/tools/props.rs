@@ -15,7 +15,7 @@ fn refuse_role(given: &Map<String, Value>) -> Result<(), ActionError> {
 }
 
 /// The caller's properties, with those of the creating run written over them.
-pub fn stamped(given: Option<&Map<String, Value>>, stamp: &Value) -> Result<Value, ActionError> {
+pub(super) fn stamped(given: Option<&Map<String, Value>>, stamp: &Value) -> Result<Value, ActionError> {
     let mut props = given.cloned().unwrap_or_default();
     refuse_role(&props)?;
     props.extend(stamp.as_object().cloned().unwrap_or_default());
@@ -23,7 +23,7 @@ pub fn stamped(given: Option<&Map<String, Value>>, stamp: &Value) -> Result<Valu
 }
 
 /// What an update merges: the caller's own keys whose values change.
-pub fn patch(given: Option<&Map<String, Value>>, current: &Value) -> Result<Option<Value>, ActionError> {
+pub(super) fn patch(given: Option<&Map<String, Value>>, current: &Value) -> Result<Option<Value>, ActionError> {
     let Some(given) = given else { return Ok(None) };
     refuse_role(given)?;
     let changes = |key: &str, value: &Value| !PLATFORM_KEYS.contains(&key) && current.get(key) != Some(value);

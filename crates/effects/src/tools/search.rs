@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const QUERY: Field =
     required("query", ArgumentType::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
 
-pub const ACTIONS: &[Action] = &[
+pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "search_documents",
         description: "Find documents that contain all the words of the query; the last may be a beginning.",

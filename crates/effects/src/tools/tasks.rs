@@ -17,7 +17,7 @@ const STATES: ArgumentType = ArgumentType::OneOf(&["todo", "in_progress", "block
 const ID: Field = required("task_id", ArgumentType::Id, "The task.");
 const DESCRIPTION: Field = optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What is to be done.");
 
-pub const ACTIONS: &[Action] = &[
+pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "list_tasks",
         description: "List tasks, newest first, without their descriptions. state: todo, in_progress, blocked or done.",

@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// How many valid ids an error lists.
 const MOST_IDS: usize = 10;
 
-pub struct ToolContext<'a> {
+pub(super) struct ToolContext<'a> {
     pub library: &'a dyn Library,
     pub scope: &'a Scope,
     pub run: &'a RunContext,
@@ -22,13 +22,13 @@ pub struct ToolContext<'a> {
 }
 
 /// Something an edge can join.
-pub struct Entity {
+pub(super) struct Entity {
     pub title: String,
     pub project_id: ProjectId,
 }
 
 impl<'a> ToolContext<'a> {
-    pub fn new(
+    pub(super) fn new(
         library: &'a dyn Library,
         run: &'a RunContext,
         call: &'a ToolCall,
@@ -37,27 +37,27 @@ impl<'a> ToolContext<'a> {
         ToolContext { library, scope: &run.scope, run, call, effect }
     }
 
-    pub fn arguments(&self) -> &'a Value {
+    pub(super) fn arguments(&self) -> &'a Value {
         &self.call.arguments
     }
 
     /// Properties that everything created by this call gets.
-    pub fn stamp(&self) -> &'a Value {
+    pub(super) fn stamp(&self) -> &'a Value {
         &self.call.props
     }
 
     /// The subagent that makes this call, in a part of a run.
-    pub fn agent(&self) -> Option<ActorId> {
+    pub(super) fn agent(&self) -> Option<ActorId> {
         self.call.agent
     }
 
     /// Derived from the effect, so that a repeated attempt gives the same id.
-    pub fn mint<T: From<Uuid>>(&self, nth: u8) -> T {
+    pub(super) fn mint<T: From<Uuid>>(&self, nth: u8) -> T {
         ids::derive(self.run.now, &[self.run.run_id.0.as_bytes(), self.effect.0.as_bytes(), &[nth]]).into()
     }
 
     /// The owner, when the run may use all of the owner's projects.
-    pub fn global_owner(&self) -> Option<ActorId> {
+    pub(super) fn global_owner(&self) -> Option<ActorId> {
         match self.scope {
             Scope::Actor(owner) => Some(*owner),
             Scope::Platform | Scope::Within(..) | Scope::OnBehalf { .. } => None,
@@ -65,7 +65,7 @@ impl<'a> ToolContext<'a> {
     }
 
     /// The project named in the arguments, if any, checked to be in scope.
-    pub async fn requested_project(&self, arguments: &Arguments) -> Result<Option<ProjectId>, ActionError> {
+    pub(super) async fn requested_project(&self, arguments: &Arguments) -> Result<Option<ProjectId>, ActionError> {
         match arguments.id("project_id") {
             Some(id) => self.project(id).await.map(|project| Some(project.id)),
             None => Ok(None),
@@ -73,7 +73,7 @@ impl<'a> ToolContext<'a> {
     }
 
     /// The project for something new: the one named, or the run's own. Checked to be in scope and not full.
-    pub async fn target_project(&self, arguments: &Arguments) -> Result<ProjectId, ActionError> {
+    pub(super) async fn target_project(&self, arguments: &Arguments) -> Result<ProjectId, ActionError> {
         let id = match arguments.id("project_id") {
             Some(id) => id,
             None => self.home_project(arguments).await?,
@@ -104,7 +104,7 @@ impl<'a> ToolContext<'a> {
         Ok(list(self.library.projects(self.scope, None, MOST_IDS).await?.iter().map(|project| project.id)))
     }
 
-    pub async fn project(&self, id: ProjectId) -> Result<Project, ActionError> {
+    pub(super) async fn project(&self, id: ProjectId) -> Result<Project, ActionError> {
         if let Some(project) = self.library.project(self.scope, id).await? {
             return Ok(project);
         }
@@ -117,7 +117,7 @@ impl<'a> ToolContext<'a> {
         })
     }
 
-    pub async fn document(&self, id: DocumentId) -> Result<Document, ActionError> {
+    pub(super) async fn document(&self, id: DocumentId) -> Result<Document, ActionError> {
         if let Some(document) = self.library.document(self.scope, id).await? {
             return Ok(document);
         }
@@ -126,7 +126,7 @@ impl<'a> ToolContext<'a> {
         Err(not_found("document", id.0, newest.iter().map(|document| document.id.0)))
     }
 
-    pub async fn task(&self, id: TaskId) -> Result<Task, ActionError> {
+    pub(super) async fn task(&self, id: TaskId) -> Result<Task, ActionError> {
         if let Some(task) = self.library.task(self.scope, id).await? {
             return Ok(task);
         }
@@ -135,7 +135,7 @@ impl<'a> ToolContext<'a> {
         Err(not_found("task", id.0, newest.iter().map(|task| task.id.0)))
     }
 
-    pub async fn edge(&self, id: EdgeId) -> Result<Edge, ActionError> {
+    pub(super) async fn edge(&self, id: EdgeId) -> Result<Edge, ActionError> {
         if let Some(edge) = self.library.edge(self.scope, id).await? {
             return Ok(edge);
         }
@@ -145,7 +145,7 @@ impl<'a> ToolContext<'a> {
     }
 
     /// A document, a task or a project, whichever has this id.
-    pub async fn entity(&self, id: Uuid) -> Result<Entity, ActionError> {
+    pub(super) async fn entity(&self, id: Uuid) -> Result<Entity, ActionError> {
         if let Some(document) = self.library.document(self.scope, DocumentId(id)).await? {
             return Ok(Entity { title: document.title, project_id: document.project_id });
         }
@@ -162,7 +162,7 @@ impl<'a> ToolContext<'a> {
     }
 
     /// The edge from a new thing to its parent, or else to the document this call works for.
-    pub async fn link_under(
+    pub(super) async fn link_under(
         &self,
         arguments: &Arguments,
         child: Uuid,
@@ -185,7 +185,7 @@ fn not_found(what: &str, id: Uuid, known: impl Iterator<Item = Uuid>) -> ActionE
 }
 
 /// Refuses a change that is based on an older version.
-pub fn check_version(what: &str, given: Option<i64>, current: i64) -> Result<(), ActionError> {
+pub(super) fn check_version(what: &str, given: Option<i64>, current: i64) -> Result<(), ActionError> {
     match given {
         Some(version) if version != current => refuse(format!(
             "stale version: this {what} is at version {current}, you gave version {version}; read it again and \
@@ -196,7 +196,7 @@ pub fn check_version(what: &str, given: Option<i64>, current: i64) -> Result<(),
 }
 
 /// Cuts a list that was read with one item more than `limit`, and tells whether there is more.
-pub fn page<T>(mut found: Vec<T>, limit: usize) -> (Vec<T>, bool) {
+pub(super) fn page<T>(mut found: Vec<T>, limit: usize) -> (Vec<T>, bool) {
     let more = found.len() > limit;
     found.truncate(limit);
     (found, more)

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub const VIEWER_ONLY: &str = "viewer_only: ";
 
 /// The caller needs to be allowed to write to every project that the mutations touch.
-pub async fn check(context: &ToolContext<'_>, mutations: &[Mutation]) -> Result<(), ActionError> {
+pub(super) async fn check(context: &ToolContext<'_>, mutations: &[Mutation]) -> Result<(), ActionError> {
     let mut touched = BTreeSet::new();
     for mutation in mutations {
         touched.extend(project_of(context, mutation).await?);

@@ -1,6 +1,6 @@
-//! What arrives when all goes well, in whatever shape.
+//! Successful answers in every form.
 
-use crate::harness::{Asked, Setup, WIRES};
+use crate::harness::{Setup, TestClient, WIRE_FORMATS};
 use effects::model::{Gateway, ModelTerms, ProviderKind, Providers, Timeouts};
 use effects::performer::ModelPort;
 use effects::rehearsal::RehearsalModels;
@@ -17,10 +17,10 @@ fn plan() -> serde_json::Value {
 
 #[tokio::test]
 async fn e3_a_streamed_answer_arrives_whole_with_its_usage() {
-    for kind in WIRES {
+    for kind in WIRE_FORMATS {
         let server = Scripted::start().await;
         server.on("homework_planner", vec![Reply::json(plan()).tokens(100, 40, 7).chunk_bytes(3)]);
-        let reply = Asked::at(kind, &server.url()).ask().await.unwrap();
+        let reply = TestClient::at(kind, &server.url()).ask().await.unwrap();
         assert_eq!(reply.text, plan().to_string());
         assert_eq!(reply.usage, Usage { input: 100, cached: 40, output: 7, estimated: false });
         assert!(!reply.truncated && reply.provider_request_id.is_some());
@@ -29,14 +29,14 @@ async fn e3_a_streamed_answer_arrives_whole_with_its_usage() {
 }
 
 #[tokio::test]
-async fn e3_plain_json_is_as_good_as_a_stream() {
-    for kind in WIRES {
+async fn e3_an_answer_without_streaming_arrives_whole_with_its_usage() {
+    for kind in WIRE_FORMATS {
         let server = Scripted::start().await;
         server.on(
             "homework_planner",
             vec![Reply::json(plan()).never_stream().tokens(100, 40, 7).header("x-request-id", "req-1")],
         );
-        let reply = Asked::at(kind, &server.url()).ask().await.unwrap();
+        let reply = TestClient::at(kind, &server.url()).ask().await.unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&reply.text).unwrap(), plan());
         assert_eq!(reply.usage, Usage { input: 100, cached: 40, output: 7, estimated: false });
         assert_eq!(reply.provider_request_id.as_deref(), Some("req-1"));
@@ -55,15 +55,15 @@ async fn invariant_41_an_answer_cut_at_its_limit_says_so() {
             "homework_planner",
             vec![Reply::text("{\"a\":").finish(reason), Reply::text("{\"a\":").finish(reason).never_stream()],
         );
-        let asked = Asked::at(kind, &server.url());
-        assert!(asked.ask().await.unwrap().truncated);
-        assert!(asked.ask().await.unwrap().truncated);
+        let client = TestClient::at(kind, &server.url());
+        assert!(client.ask().await.unwrap().truncated);
+        assert!(client.ask().await.unwrap().truncated);
     }
 }
 
 #[tokio::test]
-async fn missing_or_lying_usage_is_estimated_never_zero() {
-    for kind in WIRES {
+async fn missing_or_implausible_usage_is_estimated_and_never_zero() {
+    for kind in WIRE_FORMATS {
         let zero = json!({"prompt_tokens": 0, "completion_tokens": 0, "input_tokens": 0, "output_tokens": 0});
         let wild = json!({"prompt_tokens": -1, "completion_tokens": 5_000_000_000u64, "input_tokens": -1, "output_tokens": 5_000_000_000u64});
         let server = Scripted::start().await;
@@ -75,9 +75,9 @@ async fn missing_or_lying_usage_is_estimated_never_zero() {
                 Reply::json(plan()).raw_usage(wild),
             ],
         );
-        let asked = Asked::at(kind, &server.url());
+        let client = TestClient::at(kind, &server.url());
         for _ in 0..3 {
-            let usage = asked.ask().await.unwrap().usage;
+            let usage = client.ask().await.unwrap().usage;
             assert!(
                 usage.estimated && usage.input > 10 && usage.output >= plan().to_string().len() as u64 / 4,
                 "{usage:?}"
@@ -87,14 +87,14 @@ async fn missing_or_lying_usage_is_estimated_never_zero() {
 }
 
 #[tokio::test]
-async fn a_watcher_sees_the_answer_grow() {
-    for kind in WIRES {
+async fn deltas_are_sent_while_the_answer_is_written() {
+    for kind in WIRE_FORMATS {
         let server = Scripted::start().await;
         server.on("homework_planner", vec![Reply::json(plan())]);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let tell = |delta: &str| seen.lock().unwrap().push(delta.to_owned());
-        let asked = Asked::at(kind, &server.url());
-        let reply = asked.ask_as(Role::HomeworkPlanner, "k:1", Some(&tell)).await.unwrap();
+        let client = TestClient::at(kind, &server.url());
+        let reply = client.ask_as(Role::HomeworkPlanner, "k:1", Some(&tell)).await.unwrap();
         let seen = seen.lock().unwrap();
         assert!(seen.len() > 1, "{seen:?}");
         assert_eq!(seen.concat(), reply.text);
@@ -127,10 +127,10 @@ async fn configured_terms_win_over_the_table() {
         output_per_mtok: Some(2.0),
         ..ModelTerms::default()
     };
-    let asked =
-        Asked::with(ProviderKind::Openai, "http://127.0.0.1:9", Setup { terms: Some(terms), ..Setup::default() });
-    let spec = asked.gateway.spec("openai", "scripted").unwrap();
+    let client =
+        TestClient::with(ProviderKind::Openai, "http://127.0.0.1:9", Setup { terms: Some(terms), ..Setup::default() });
+    let spec = client.gateway.spec("openai", "scripted").unwrap();
     assert_eq!((spec.context_window, spec.max_output), (9_000, 8_192));
     assert_eq!(spec.price, Some(Price { input: 1_500_000, cached: 1_500_000, output: 2_000_000 }));
-    assert_eq!(asked.gateway.spec("openai", "unheard-of").unwrap().price, None);
+    assert_eq!(client.gateway.spec("openai", "unheard-of").unwrap().price, None);
 }

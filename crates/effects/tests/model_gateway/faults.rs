@@ -1,6 +1,6 @@
-//! The faults of real providers, one by one, on both wires.
+//! The faults of real providers, one by one, in both wire formats.
 
-use crate::harness::{Asked, Setup, WIRES, fails, quick};
+use crate::harness::{Setup, TestClient, WIRE_FORMATS, fails, quick};
 use effects::model::{ProviderKind, ProviderTimeouts, Timeouts};
 use engine::effect::{CallError, CallFailure};
 use serde_json::json;
@@ -16,8 +16,8 @@ async fn fault(kind: ProviderKind, reply: Reply, failure: CallFailure) -> CallEr
 async fn fault_within(kind: ProviderKind, reply: Reply, timeouts: Timeouts, failure: CallFailure) -> CallError {
     let server = Scripted::start().await;
     server.on("homework_planner", vec![reply]);
-    let asked = Asked::with(kind, &server.url(), Setup { timeouts, ..Setup::default() });
-    fails(asked.ask().await, failure)
+    let client = TestClient::with(kind, &server.url(), Setup { timeouts, ..Setup::default() });
+    fails(client.ask().await, failure)
 }
 
 fn answer() -> Reply {
@@ -27,7 +27,7 @@ fn answer() -> Reply {
 #[tokio::test]
 async fn refusals_are_classified_and_quoted() {
     use CallFailure::*;
-    for kind in WIRES {
+    for kind in WIRE_FORMATS {
         for (status, body, failure) in [
             (401, r#"{"error":{"message":"bad key"}}"#, Auth),
             (403, r#"{"error":{"message":"no access"}}"#, Auth),
@@ -69,27 +69,27 @@ async fn invariant_40_retry_after_is_passed_on() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_does_not_fit_is_rejected_in_clear_words() {
+async fn a_prompt_that_does_not_fit_is_rejected_with_the_setting_to_change() {
     for body in [
         r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded","param":"messages"}}"#,
         r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
     ] {
         let server = Scripted::start().await;
         server.on("homework_planner", vec![Reply::status(400, body)]);
-        let error = fails(Asked::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Rejected);
+        let error = fails(TestClient::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Rejected);
         assert!(error.message.contains("context_window") && error.message.contains("scripted"), "{}", error.message);
-        assert_eq!(server.ledger().len(), 1, "no rung of the ladder helps");
+        assert_eq!(server.ledger().len(), 1, "another schema mode would not help");
     }
 }
 
 #[tokio::test]
-async fn a_missing_model_is_named_with_what_there_is() {
+async fn an_unknown_model_is_rejected_with_a_list_of_models() {
     let server = Scripted::start().await;
     server.on(
         "homework_planner",
         vec![Reply::status(404, r#"{"error":{"message":"model not found","code":"model_not_found"}}"#)],
     );
-    let error = fails(Asked::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Rejected);
+    let error = fails(TestClient::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Rejected);
     assert!(
         error.message.contains("\"scripted\"") && error.message.contains("It offers: scripted"),
         "{}",
@@ -99,7 +99,7 @@ async fn a_missing_model_is_named_with_what_there_is() {
 
 #[tokio::test]
 async fn invariant_41_streams_that_break_off_are_interrupted() {
-    for kind in WIRES {
+    for kind in WIRE_FORMATS {
         for cut in [1, 60, 400] {
             let error = fault(kind, answer().cut_after(cut), CallFailure::Interrupted).await;
             assert!(error.maybe_paid);
@@ -114,7 +114,7 @@ async fn invariant_41_streams_that_break_off_are_interrupted() {
 
 #[tokio::test]
 async fn invariant_41_an_empty_success_is_interrupted() {
-    for kind in WIRES {
+    for kind in WIRE_FORMATS {
         fault(kind, Reply::text("").tokens(100, 0, 0), CallFailure::Interrupted).await;
         fault(kind, Reply::text("  \n").tokens(100, 0, 0).never_stream(), CallFailure::Interrupted).await;
         fault(kind, Reply::status(200, ""), CallFailure::Interrupted).await;
@@ -146,8 +146,8 @@ fn impatient() -> Timeouts {
 }
 
 #[tokio::test]
-async fn silence_is_noticed_before_and_within_the_answer() {
-    for kind in WIRES {
+async fn a_silent_server_times_out_before_and_within_the_answer() {
+    for kind in WIRE_FORMATS {
         let error = fault_within(kind, answer().delay_ms(5_000), impatient(), CallFailure::Interrupted).await;
         assert!(error.message.contains("0.4 s") && error.maybe_paid, "{}", error.message);
         let error = fault_within(kind, answer().stall_after(400, 5_000), impatient(), CallFailure::Interrupted).await;
@@ -156,15 +156,15 @@ async fn silence_is_noticed_before_and_within_the_answer() {
 }
 
 #[tokio::test]
-async fn e2_pings_are_a_sign_of_life_until_the_total_is_over() {
-    for kind in WIRES {
-        // Given a server that pings for longer than it may be silent, then answers
+async fn e2_pings_restart_the_timeout_until_the_total_is_over() {
+    for kind in WIRE_FORMATS {
+        // Given a server that pings for longer than the idle timeout, then answers
         let server = Scripted::start().await;
         server.on("homework_planner", vec![answer().pings(40)]);
         let patient = Timeouts { total: Duration::from_secs(20), ..impatient() };
-        let asked = Asked::with(kind, &server.url(), Setup { timeouts: patient, ..Setup::default() });
-        // Then it is waited for; one that does nothing but ping is not, once the total is over
-        asked.ask().await.expect("an answer");
+        let client = TestClient::with(kind, &server.url(), Setup { timeouts: patient, ..Setup::default() });
+        // Then it answers, and a server that only pings is interrupted after the total timeout
+        client.ask().await.expect("an answer");
         let begun = Instant::now();
         let error = fault_within(kind, answer().pings(500), impatient(), CallFailure::Interrupted).await;
         assert!(error.message.contains("2.5 s"), "{}", error.message);
@@ -174,40 +174,40 @@ async fn e2_pings_are_a_sign_of_life_until_the_total_is_over() {
 
 #[tokio::test]
 async fn e2_a_providers_own_timeouts_replace_the_usual_ones() {
-    // Given a server that is silent for two seconds, where the usual patience is 0.4 s
+    // Given a server that is silent for two seconds, with a default timeout of 0.4 s
     for (own, answers) in [(Some(15), true), (None, false)] {
         let server = Scripted::start().await;
         server.on("homework_planner", vec![answer().delay_ms(2_000)]);
         let timeouts = ProviderTimeouts { first_byte_seconds: own, total_seconds: own, ..Default::default() };
-        let asked = Asked::with(
+        let client = TestClient::with(
             ProviderKind::Openai,
             &server.url(),
             Setup { timeouts: impatient(), own: timeouts, ..Setup::default() },
         );
-        // Then it answers where its configuration says to wait longer, and only there
-        assert_eq!(asked.ask().await.is_ok(), answers);
+        // Then it answers only if its configuration has a longer timeout
+        assert_eq!(client.ask().await.is_ok(), answers);
     }
 }
 
 #[tokio::test]
-async fn e2_an_answer_that_was_all_thinking_is_an_answer_with_its_cost() {
-    for kind in WIRES {
-        // Given an answer without words whose output was counted, cut at the limit or not
+async fn e2_an_answer_with_reasoning_only_is_an_answer_with_its_cost() {
+    for kind in WIRE_FORMATS {
+        // Given an answer without text whose output was counted, cut at the limit or not
         let length = if kind == ProviderKind::Openai { "length" } else { "max_tokens" };
         for reply in [Reply::text("").tokens(50, 0, 60), Reply::text("").tokens(50, 0, 60).finish(length)] {
             let server = Scripted::start().await;
             server.on("homework_planner", vec![reply]);
-            // When it is asked for, then it arrives as it is: the run judges it, and knows what it cost
-            let reply = Asked::at(kind, &server.url()).ask().await.expect("an answer");
+            // Then it is returned with its usage, for the run to validate
+            let reply = TestClient::at(kind, &server.url()).ask().await.expect("an answer");
             assert_eq!((reply.text.as_str(), reply.usage.output), ("", 60));
         }
     }
 }
 
 #[tokio::test]
-async fn e2_an_error_about_money_inside_an_answer_is_a_matter_of_quota() {
+async fn e2_an_error_about_money_inside_an_answer_is_a_quota_failure() {
     let body = r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
-    for kind in WIRES {
+    for kind in WIRE_FORMATS {
         let reply = Reply::status(200, body).header("content-type", "application/json");
         let error = fault(kind, reply, CallFailure::Quota).await;
         assert!(!error.maybe_paid, "{}", error.message);
@@ -216,7 +216,7 @@ async fn e2_an_error_about_money_inside_an_answer_is_a_matter_of_quota() {
 
 #[tokio::test]
 async fn sec_s79_an_answer_that_never_ends_is_cut_off() {
-    for kind in WIRES {
+    for kind in WIRE_FORMATS {
         let endless = Reply::text("x".repeat(1 << 20)).endless();
         let error = fault(kind, endless, CallFailure::Interrupted).await;
         assert!(error.message.contains("MiB"), "{}", error.message);
@@ -232,38 +232,38 @@ async fn invariant_52_one_endless_line_is_bounded() {
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }
 
-/// Nothing on the wire tells a repeated piece from a piece; the run's own check of the answer catches it.
+/// The gateway cannot recognise a repeated piece; the run's validation of the answer does.
 #[tokio::test]
-async fn p7_repeated_pieces_arrive_as_sent_and_are_no_valid_answer() {
-    for kind in WIRES {
+async fn p7_repeated_pieces_are_passed_on_and_give_invalid_json() {
+    for kind in WIRE_FORMATS {
         let server = Scripted::start().await;
         server.on("homework_planner", vec![answer().twice()]);
-        let reply = Asked::at(kind, &server.url()).ask().await.unwrap();
+        let reply = TestClient::at(kind, &server.url()).ask().await.unwrap();
         assert!(serde_json::from_str::<serde_json::Value>(&reply.text).is_err());
     }
 }
 
 #[tokio::test]
-async fn a_provider_that_is_gone_from_the_configuration_is_named() {
-    let asked = Asked::at(ProviderKind::Openai, "http://127.0.0.1:9");
-    let error = asked.gateway.list_models("acme").await.unwrap_err();
+async fn a_provider_that_is_not_configured_is_named() {
+    let client = TestClient::at(ProviderKind::Openai, "http://127.0.0.1:9");
+    let error = client.gateway.list_models("acme").await.unwrap_err();
     assert_eq!(error.failure, CallFailure::Rejected);
     assert!(error.message.contains("acme") && error.message.contains("openai"), "{}", error.message);
 }
 
 #[tokio::test]
-async fn r10_too_many_open_files_are_this_machines_fault_and_not_the_providers() {
-    // Given a server that would answer, and a process that has no file handle left
+async fn r10_too_many_open_files_are_a_local_failure() {
+    // Given a server that would answer, and a process without a free file descriptor
     let server = Scripted::start().await;
     server.on("homework_planner", vec![answer()]);
-    let asked = Asked::at(ProviderKind::Openai, &server.url());
+    let client = TestClient::at(ProviderKind::Openai, &server.url());
     let me = std::process::id().to_string();
     assert!(Command::new("prlimit").args(["--pid", &me, "--nofile=128:"]).status().expect("prlimit runs").success());
     let taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).take(1_000).collect();
-    // When it is asked, then nobody blames the provider, and nothing was paid
-    let error = fails(asked.ask().await, CallFailure::Local);
+    // Then the failure is local, and nothing was paid
+    let error = fails(client.ask().await, CallFailure::Local);
     assert!(error.message.contains("too many open files") && !error.maybe_paid, "{}", error.message);
-    // And with handles it answers
+    // And with free descriptors it answers
     drop(taken);
-    asked.ask().await.expect("an answer");
+    client.ask().await.expect("an answer");
 }

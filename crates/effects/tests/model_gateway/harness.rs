@@ -1,4 +1,4 @@
-//! A gateway in front of one server, and the shortest way to ask it something.
+//! A gateway with one server, and short ways to call it.
 
 use effects::model::{
     Gateway, ModelTerms, ProviderConfig, ProviderKind, ProviderTimeouts, Providers, SchemaMode, Timeouts,
@@ -10,12 +10,12 @@ use engine::model::Role;
 use engine::request::{Request, Speaker};
 use std::time::Duration;
 
-pub const KEY: &str = "sk-canary-0123456789abcdef";
-pub const MODEL: &str = "scripted";
-pub const WIRES: [ProviderKind; 2] = [ProviderKind::Openai, ProviderKind::Anthropic];
+pub(crate) const KEY: &str = "sk-canary-0123456789abcdef";
+pub(crate) const MODEL: &str = "scripted";
+pub(crate) const WIRE_FORMATS: [ProviderKind; 2] = [ProviderKind::Openai, ProviderKind::Anthropic];
 
-/// What a test may want different.
-pub struct Setup {
+/// What a test may configure.
+pub(crate) struct Setup {
     pub key: Option<&'static str>,
     pub schema_mode: Option<SchemaMode>,
     pub stream: Option<bool>,
@@ -40,23 +40,23 @@ impl Default for Setup {
 }
 
 /// Short enough for tests, long enough for a busy machine.
-pub fn quick() -> Timeouts {
+pub(crate) fn quick() -> Timeouts {
     let ms = Duration::from_millis;
     Timeouts { connect: ms(2_000), first_byte: ms(10_000), idle: ms(5_000), total: ms(20_000) }
 }
 
-pub struct Asked {
+pub(crate) struct TestClient {
     pub gateway: Gateway,
     kind: ProviderKind,
     model: String,
 }
 
-impl Asked {
-    pub fn at(kind: ProviderKind, url: &str) -> Asked {
-        Asked::with(kind, url, Setup::default())
+impl TestClient {
+    pub(crate) fn at(kind: ProviderKind, url: &str) -> TestClient {
+        TestClient::with(kind, url, Setup::default())
     }
 
-    pub fn with(kind: ProviderKind, url: &str, setup: Setup) -> Asked {
+    pub(crate) fn with(kind: ProviderKind, url: &str, setup: Setup) -> TestClient {
         let config = ProviderConfig {
             kind: Some(kind),
             base_url: Some(url.to_owned()),
@@ -70,14 +70,14 @@ impl Asked {
         let env = |name: &str| (name == "TEST_KEY").then(|| setup.key.map(str::to_owned)).flatten();
         let gateway =
             Gateway::new(&providers, &env, RehearsalModels::default(), setup.timeouts).expect("a valid configuration");
-        Asked { gateway, kind, model: setup.model.to_owned() }
+        TestClient { gateway, kind, model: setup.model.to_owned() }
     }
 
-    pub async fn ask(&self) -> Result<ModelReply, CallError> {
+    pub(crate) async fn ask(&self) -> Result<ModelReply, CallError> {
         self.ask_as(Role::HomeworkPlanner, "i1.plan:1", None).await
     }
 
-    pub async fn ask_as(
+    pub(crate) async fn ask_as(
         &self,
         role: Role,
         key: &str,
@@ -88,7 +88,7 @@ impl Asked {
         self.say(role, messages, key, on_delta).await
     }
 
-    pub async fn say(
+    pub(crate) async fn say(
         &self,
         role: Role,
         messages: Vec<(Speaker, String)>,
@@ -109,8 +109,8 @@ impl Asked {
 
 /// A failure of the expected class that names the provider and shows no key.
 #[track_caller]
-pub fn fails(result: Result<ModelReply, CallError>, failure: CallFailure) -> CallError {
-    let error = result.map(|reply| reply.text.len()).expect_err("this must not count as an answer");
+pub(crate) fn fails(result: Result<ModelReply, CallError>, failure: CallFailure) -> CallError {
+    let error = result.map(|reply| reply.text.len()).expect_err("the call must fail");
     assert_eq!(error.failure, failure, "{}", error.message);
     assert!(!error.message.contains("sk-canary"), "the key is shown: {}", error.message);
     assert!(error.message.contains(" at http://127.0.0.1:"), "no address: {}", error.message);

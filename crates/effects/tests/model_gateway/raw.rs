@@ -1,26 +1,26 @@
-//! A server below HTTP: one canned response per connection, for what a well-behaved server cannot send, and
-//! the same response cut at every byte.
+//! A raw TCP server with one canned response per connection: for responses that no correct HTTP server sends, and for the same
+//! response cut at every byte.
 
-use crate::harness::{Asked, Setup, fails, quick};
+use crate::harness::{Setup, TestClient, fails, quick};
 use effects::model::{ProviderKind, Timeouts};
 use engine::effect::CallFailure;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-pub struct Raw {
+pub(crate) struct Raw {
     port: u16,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Raw {
-    /// The same bytes to everyone.
-    pub async fn answering(response: &'static [u8]) -> Raw {
+    /// The same bytes for every connection.
+    pub(crate) async fn answering(response: &'static [u8]) -> Raw {
         Raw::cutting(response.to_vec(), usize::MAX).await
     }
 
-    /// The nth connection is sent in two writes, parted at `from + n`.
-    async fn parting(response: Vec<u8>) -> Raw {
+    /// The nth connection gets the response in two writes, split after n bytes.
+    async fn splitting(response: Vec<u8>) -> Raw {
         Raw::serving(move |nth| {
             let (head, tail) = response.split_at(nth.min(response.len()));
             vec![head.to_vec(), tail.to_vec()]
@@ -28,7 +28,7 @@ impl Raw {
         .await
     }
 
-    /// Only the first `most` bytes, then the connection closes.
+    /// Only the first `most` bytes, then the connection is closed.
     async fn cutting(response: Vec<u8>, most: usize) -> Raw {
         Raw::serving(move |_| vec![response[..most.min(response.len())].to_vec()]).await
     }
@@ -40,7 +40,7 @@ impl Raw {
             for nth in 0.. {
                 let Ok((mut socket, _)) = listener.accept().await else { break };
                 socket.set_nodelay(true).unwrap();
-                hear(&mut socket).await;
+                read_request(&mut socket).await;
                 for write in writes(nth) {
                     let _ = socket.write_all(&write).await;
                     let _ = socket.flush().await;
@@ -51,7 +51,7 @@ impl Raw {
         Raw { port, task }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 }
@@ -62,23 +62,23 @@ impl Drop for Raw {
     }
 }
 
-/// The whole request, so that closing the socket afterwards is no reset of unread data.
-async fn hear(socket: &mut TcpStream) {
-    let mut heard = Vec::new();
+/// Reads the whole request: closing a socket with unread data would reset the connection.
+async fn read_request(socket: &mut TcpStream) {
+    let mut request = Vec::new();
     let mut buffer = [0; 16 * 1024];
     loop {
-        let head = heard.windows(4).position(|window| window == b"\r\n\r\n");
+        let head = request.windows(4).position(|window| window == b"\r\n\r\n");
         if let Some(head) = head {
-            let text = String::from_utf8_lossy(&heard[..head]).to_ascii_lowercase();
+            let text = String::from_utf8_lossy(&request[..head]).to_ascii_lowercase();
             let length =
                 text.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok()).unwrap_or(0);
-            if heard.len() >= head + 4 + length {
+            if request.len() >= head + 4 + length {
                 return;
             }
         }
         match socket.read(&mut buffer).await {
             Ok(0) | Err(_) => return,
-            Ok(read) => heard.extend_from_slice(&buffer[..read]),
+            Ok(read) => request.extend_from_slice(&buffer[..read]),
         }
     }
 }
@@ -110,15 +110,15 @@ fn body_start(bytes: &[u8]) -> usize {
 }
 
 #[tokio::test]
-async fn the_same_bytes_parted_anywhere_give_the_same_reply() {
+async fn a_response_split_anywhere_gives_the_same_reply() {
     for kind in [ProviderKind::Openai, ProviderKind::Anthropic] {
         let bytes = response(kind);
-        let server = Raw::parting(bytes.clone()).await;
-        let asked = Asked::at(kind, &server.url());
-        let first = asked.ask().await.unwrap();
+        let server = Raw::splitting(bytes.clone()).await;
+        let client = TestClient::at(kind, &server.url());
+        let first = client.ask().await.unwrap();
         assert_eq!((first.text.as_str(), first.usage.input, first.usage.output), ("{\"é\":\"🌳\"}", 5, 2));
         for nth in 1..bytes.len() {
-            assert_eq!(asked.ask().await.as_ref(), Ok(&first), "parted at {nth}");
+            assert_eq!(client.ask().await.as_ref(), Ok(&first), "split at {nth}");
         }
     }
 }
@@ -131,7 +131,7 @@ async fn invariant_41_a_reply_cut_anywhere_is_never_an_answer() {
         let end = bytes.windows(marker.len()).position(|window| window == marker).unwrap();
         for most in (0..end).step_by(7) {
             let server = Raw::cutting(bytes.clone(), most).await;
-            let error = fails(Asked::at(kind, &server.url()).ask().await, CallFailure::Interrupted);
+            let error = fails(TestClient::at(kind, &server.url()).ask().await, CallFailure::Interrupted);
             assert!(
                 error.maybe_paid,
                 "cut at {most} of {} ({} in the body)",
@@ -143,36 +143,38 @@ async fn invariant_41_a_reply_cut_anywhere_is_never_an_answer() {
 }
 
 #[tokio::test]
-async fn a_connection_closed_before_any_answer_may_have_been_paid() {
+async fn a_connection_closed_before_the_answer_may_be_paid() {
     let server = Raw::answering(b"").await;
-    assert!(fails(Asked::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Interrupted).maybe_paid);
+    assert!(
+        fails(TestClient::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Interrupted).maybe_paid
+    );
 }
 
 #[tokio::test]
-async fn nobody_listening_is_unreachable_and_unpaid() {
+async fn a_refused_connection_is_unreachable_and_unpaid() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    assert!(!fails(Asked::at(ProviderKind::Openai, &url).ask().await, CallFailure::Unreachable).maybe_paid);
+    assert!(!fails(TestClient::at(ProviderKind::Openai, &url).ask().await, CallFailure::Unreachable).maybe_paid);
 }
 
 #[tokio::test]
-async fn a_plain_server_behind_https_is_unreachable() {
+async fn an_https_address_of_a_plain_server_is_unreachable() {
     let server = Raw::answering(b"HTTP/1.1 200 OK\r\n\r\n").await;
     let url = server.url().replace("http:", "https:");
-    let asked = Asked::with(
+    let client = TestClient::with(
         ProviderKind::Openai,
         &url,
         Setup { timeouts: Timeouts { connect: Duration::from_secs(5), ..quick() }, ..Setup::default() },
     );
-    let error = asked.ask().await.unwrap_err();
+    let error = client.ask().await.unwrap_err();
     assert_eq!((error.failure, error.maybe_paid), (CallFailure::Unreachable, false), "{}", error.message);
 }
 
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_unreachable() {
-    let asked = Asked::at(ProviderKind::Openai, "http://no-such-host.invalid/v1");
-    let error = asked.ask().await.unwrap_err();
+    let client = TestClient::at(ProviderKind::Openai, "http://no-such-host.invalid/v1");
+    let error = client.ask().await.unwrap_err();
     assert_eq!((error.failure, error.maybe_paid), (CallFailure::Unreachable, false), "{}", error.message);
     assert!(error.message.contains("no-such-host.invalid"), "{}", error.message);
 }

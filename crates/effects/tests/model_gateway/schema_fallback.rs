@@ -1,6 +1,6 @@
-//! Schema, then JSON object, then text: only when the server refuses the shape, and remembered.
+//! The schema mode falls back from schema to JSON object to text, only if the server refuses the form, and is remembered.
 
-use crate::harness::{Asked, Setup, fails};
+use crate::harness::{Setup, TestClient, fails};
 use effects::model::{ProviderKind, SchemaMode};
 use engine::effect::CallFailure;
 use engine::model::Role;
@@ -38,24 +38,24 @@ async fn e3_the_schema_mode_falls_back_on_refusal_and_is_remembered() {
         None => ok(),
     })
     .await;
-    let asked = Asked::at(ProviderKind::Openai, &server.url());
-    asked.ask().await.unwrap();
-    asked.ask_as(Role::HomeworkReport, "i1.report:1", None).await.unwrap();
+    let client = TestClient::at(ProviderKind::Openai, &server.url());
+    client.ask().await.unwrap();
+    client.ask_as(Role::HomeworkReport, "i1.report:1", None).await.unwrap();
     assert_eq!(formats(&server), [json!("json_schema"), json!("json_object"), Value::Null, Value::Null]);
     for entry in server.ledger() {
         assert!(["i1.plan:1", "i1.report:1"].contains(&entry.key.as_str()));
         assert_eq!(
             entry.role,
             if entry.key == "i1.plan:1" { "homework_planner" } else { "homework_report" },
-            "the header stays on every rung"
+            "every schema mode sends the header"
         );
     }
     let last = &server.ledger()[3].body["messages"][0]["content"];
-    assert!(last.as_str().unwrap().contains("JSON Schema"), "lower rungs carry the schema in the prompt");
+    assert!(last.as_str().unwrap().contains("JSON Schema"), "the other modes have the schema in the prompt");
 }
 
 #[tokio::test]
-async fn the_rung_belongs_to_one_model() {
+async fn the_schema_mode_is_learned_per_model() {
     let server =
         server(
             |request| {
@@ -63,33 +63,39 @@ async fn the_rung_belongs_to_one_model() {
             },
         )
         .await;
-    Asked::with(ProviderKind::Openai, &server.url(), Setup { model: "old", ..Setup::default() }).ask().await.unwrap();
-    Asked::with(ProviderKind::Openai, &server.url(), Setup { model: "new", ..Setup::default() }).ask().await.unwrap();
+    TestClient::with(ProviderKind::Openai, &server.url(), Setup { model: "old", ..Setup::default() })
+        .ask()
+        .await
+        .unwrap();
+    TestClient::with(ProviderKind::Openai, &server.url(), Setup { model: "new", ..Setup::default() })
+        .ask()
+        .await
+        .unwrap();
     assert_eq!(formats(&server), ["json_schema", "json_object", "json_schema"]);
 }
 
 #[tokio::test]
-async fn e3_anthropic_without_tools_is_asked_in_words() {
+async fn e3_anthropic_without_tools_gets_the_schema_in_the_prompt() {
     let server = server(|request| if request.named_role().is_some() { refuse("tool_choice") } else { ok() }).await;
-    let asked = Asked::at(ProviderKind::Anthropic, &server.url());
-    assert_eq!(asked.ask().await.unwrap().text, "{\"ok\":true}");
-    asked.ask().await.unwrap();
+    let client = TestClient::at(ProviderKind::Anthropic, &server.url());
+    assert_eq!(client.ask().await.unwrap().text, "{\"ok\":true}");
+    client.ask().await.unwrap();
     assert_eq!(server.ledger().len(), 3);
     assert!(server.ledger()[2].body["system"].as_str().unwrap().contains("JSON Schema"));
 }
 
 #[tokio::test]
-async fn an_unwell_server_does_not_lose_its_schema() {
+async fn a_failing_server_does_not_lose_its_schema() {
     let server = Scripted::start().await;
     let unwell = || Reply::status(500, "response_format worker crashed");
     let busy = || Reply::status(429, "json_schema queue is full");
     let odd = || Reply::status(400, "the tool result is odd");
     server.on("homework_planner", vec![unwell(), busy(), odd(), odd(), odd(), ok()]);
-    let asked = Asked::at(ProviderKind::Openai, &server.url());
+    let client = TestClient::at(ProviderKind::Openai, &server.url());
     for _ in 0..3 {
-        asked.ask().await.unwrap_err();
+        client.ask().await.unwrap_err();
     }
-    asked.ask().await.unwrap();
+    client.ask().await.unwrap();
     assert_eq!(formats(&server).last().unwrap(), "json_schema", "what never worked is not remembered");
 }
 
@@ -102,30 +108,30 @@ async fn max_completion_tokens_is_learned() {
         ok()
     })
     .await;
-    let asked = Asked::at(ProviderKind::Openai, &server.url());
-    asked.ask().await.unwrap();
-    asked.ask().await.unwrap();
+    let client = TestClient::at(ProviderKind::Openai, &server.url());
+    client.ask().await.unwrap();
+    client.ask().await.unwrap();
     let ledger = server.ledger();
     assert_eq!(ledger.len(), 3);
     assert!(ledger[1..].iter().all(|entry| entry.body["max_completion_tokens"] == 500 && entry.named_role.is_some()));
 }
 
 #[tokio::test]
-async fn a_server_without_streaming_is_asked_without() {
+async fn a_server_without_streaming_is_called_without_it() {
     for kind in [ProviderKind::Openai, ProviderKind::Anthropic] {
         let server = server(|request| if request.streaming() { refuse("stream") } else { ok() }).await;
-        let asked = Asked::at(kind, &server.url());
-        asked.ask().await.unwrap();
-        asked.ask().await.unwrap();
+        let client = TestClient::at(kind, &server.url());
+        client.ask().await.unwrap();
+        client.ask().await.unwrap();
         assert_eq!(server.ledger().len(), 3);
         assert!(server.ledger()[2].named_role.is_some(), "the schema is kept");
     }
 }
 
 #[tokio::test]
-async fn a_server_whose_streaming_is_not_trusted_is_never_asked_for_it() {
+async fn configuration_can_switch_streaming_off() {
     let server = server(|_| ok()).await;
-    Asked::with(ProviderKind::Openai, &server.url(), Setup { stream: Some(false), ..Setup::default() })
+    TestClient::with(ProviderKind::Openai, &server.url(), Setup { stream: Some(false), ..Setup::default() })
         .ask()
         .await
         .unwrap();
@@ -133,7 +139,7 @@ async fn a_server_whose_streaming_is_not_trusted_is_never_asked_for_it() {
 }
 
 #[tokio::test]
-async fn everything_at_once_is_still_one_call() {
+async fn several_refused_forms_are_still_one_call() {
     let server = server(|request| {
         let body = &request.body;
         match () {
@@ -148,18 +154,18 @@ async fn everything_at_once_is_still_one_call() {
         }
     })
     .await;
-    assert_eq!(Asked::at(ProviderKind::Openai, &server.url()).ask().await.unwrap().text, "{\"ok\":true}");
+    assert_eq!(TestClient::at(ProviderKind::Openai, &server.url()).ask().await.unwrap().text, "{\"ok\":true}");
     assert_eq!(server.ledger().len(), 5);
 }
 
 #[tokio::test]
-async fn a_pinned_rung_stays() {
+async fn a_configured_schema_mode_never_falls_back() {
     let server = server(|_| refuse("response_format")).await;
-    let asked = Asked::with(
+    let client = TestClient::with(
         ProviderKind::Openai,
         &server.url(),
         Setup { schema_mode: Some(SchemaMode::JsonObject), ..Setup::default() },
     );
-    fails(asked.ask().await, CallFailure::Rejected);
+    fails(client.ask().await, CallFailure::Rejected);
     assert_eq!(formats(&server), ["json_object"]);
 }

@@ -1,6 +1,6 @@
-//! Twelve awkward streams, each sent in three-byte chunks: what imitations of Chat Completions really send.
+//! Twelve unusual streams of servers that imitate Chat Completions, sent in chunks of three bytes.
 
-use crate::harness::{Asked, fails};
+use crate::harness::{TestClient, fails};
 use effects::model::ProviderKind;
 use engine::effect::{CallError, CallFailure, ModelReply};
 use simulation::scripted::{Reply, Scripted};
@@ -8,7 +8,7 @@ use simulation::scripted::{Reply, Scripted};
 async fn answer(reply: Reply) -> Result<ModelReply, CallError> {
     let server = Scripted::start().await;
     server.on("homework_planner", vec![reply]);
-    Asked::at(ProviderKind::Openai, &server.url()).ask().await
+    TestClient::at(ProviderKind::Openai, &server.url()).ask().await
 }
 
 async fn stream(lines: &[&str]) -> Result<ModelReply, CallError> {
@@ -119,18 +119,18 @@ async fn unusual_answer_11_chunks_with_nothing_but_a_delta() {
 async fn unusual_answer_12_a_rate_limit_is_reported_once_with_its_wait() {
     let server = Scripted::start().await;
     server.on("homework_planner", vec![Reply::status(429, "slow").header("retry-after", "7")]);
-    let error = fails(Asked::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::RateLimited);
+    let error = fails(TestClient::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::RateLimited);
     assert_eq!(error.retry_after_ms, Some(7_000));
     assert_eq!(server.ledger().len(), 1, "only the run retries (invariant 40)");
 }
 
 #[tokio::test]
-async fn a_finish_reason_and_a_clean_close_will_do_without_done() {
+async fn a_finish_reason_and_a_clean_close_are_enough_without_done() {
     assert_eq!(stream(&[&content("{}"), STOP]).await.unwrap().text, "{}");
 }
 
 #[tokio::test]
-async fn a_byte_that_is_no_utf_8_does_not_lose_the_answer() {
+async fn a_byte_that_is_not_utf_8_does_not_lose_the_answer() {
     let server = crate::raw::Raw::answering(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\xffb\"}}]}\n\ndata: [DONE]\n\n").await;
-    assert_eq!(Asked::at(ProviderKind::Openai, &server.url()).ask().await.unwrap().text, "a\u{fffd}b");
+    assert_eq!(TestClient::at(ProviderKind::Openai, &server.url()).ask().await.unwrap().text, "a\u{fffd}b");
 }

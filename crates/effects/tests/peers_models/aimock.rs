@@ -1,6 +1,6 @@
-//! aimock: both wires, answers by fixture, and a journal of every request it saw.
+//! aimock: both wire formats, answers by fixture, and a journal of every request.
 
-use crate::harness::{Asked, Setup, WIRES, fails};
+use crate::harness::{Setup, TestClient, WIRE_FORMATS, fails};
 use crate::peer::{Peer, directory, free_port};
 use effects::model::ProviderKind;
 use engine::effect::{CallError, CallFailure, ModelReply};
@@ -29,7 +29,7 @@ impl Aimock {
         Aimock { _peer: Peer::start(command, &[port]), url: format!("http://127.0.0.1:{port}"), _fixtures: file }
     }
 
-    /// What it was asked, as it wrote it down.
+    /// The requests that it recorded.
     async fn journal(&self) -> Vec<Value> {
         let entries = reqwest::get(format!("{}/__aimock/journal", self.url)).await.expect("the journal");
         entries.json().await.expect("a journal in JSON")
@@ -41,17 +41,17 @@ fn greeting() -> Value {
         "usage": {"prompt_tokens": 31, "completion_tokens": 9, "input_tokens": 31, "output_tokens": 9}}}])
 }
 
-async fn say(asked: &Asked, text: &str, key: &str) -> Result<ModelReply, CallError> {
+async fn say(client: &TestClient, text: &str, key: &str) -> Result<ModelReply, CallError> {
     let messages =
         vec![(Speaker::System, "You plan.".to_owned()), (Speaker::User, format!("## objective\n{}\n", json!(text)))];
-    asked.say(Role::HomeworkPlanner, messages, key, None).await
+    client.say(Role::HomeworkPlanner, messages, key, None).await
 }
 
 #[tokio::test]
 async fn peers_e3_aimock_answers_on_both_wires_and_its_journal_shows_what_was_sent() {
     let aimock = Aimock::start(greeting(), &[]);
-    for kind in WIRES {
-        let reply = say(&Asked::at(kind, &aimock.url), "hello", "i1.plan:1").await.unwrap();
+    for kind in WIRE_FORMATS {
+        let reply = say(&TestClient::at(kind, &aimock.url), "hello", "i1.plan:1").await.unwrap();
         assert_eq!(reply.text, "{\"progress_summary\":\"Grüße 🌳\"}");
         assert_eq!((reply.usage.input, reply.usage.output, reply.usage.estimated), (31, 9, false));
         assert!(reply.provider_request_id.is_some());
@@ -70,11 +70,11 @@ async fn peers_e3_aimock_answers_on_both_wires_and_its_journal_shows_what_was_se
 async fn peers_e3_aimock_keyless_with_and_without_the_version_in_the_address() {
     let aimock = Aimock::start(greeting(), &[]);
     for url in [aimock.url.clone(), format!("{}/v1", aimock.url), format!("{}/v1/", aimock.url)] {
-        say(&Asked::with(ProviderKind::Openai, &url, Setup { key: None, ..Setup::default() }), "hello", "k:1")
+        say(&TestClient::with(ProviderKind::Openai, &url, Setup { key: None, ..Setup::default() }), "hello", "k:1")
             .await
             .unwrap();
     }
-    let error = Asked::at(ProviderKind::Openai, &aimock.url).gateway.only_model("openai").await.unwrap_err();
+    let error = TestClient::at(ProviderKind::Openai, &aimock.url).gateway.only_model("openai").await.unwrap_err();
     assert_eq!(error.0.matches("openai/").count(), 3, "{error}");
 }
 
@@ -85,11 +85,11 @@ async fn peers_invariant_40_aimock_rate_limits_once_and_is_asked_again_only_by_t
         {"match": {"userMessage": "busy"}, "response": {"content": "{}"}},
     ]);
     let aimock = Aimock::start(fixtures, &[]);
-    let asked = Asked::at(ProviderKind::Openai, &aimock.url);
-    let error = fails(say(&asked, "busy", "i1.plan:1").await, CallFailure::RateLimited);
+    let client = TestClient::at(ProviderKind::Openai, &aimock.url);
+    let error = fails(say(&client, "busy", "i1.plan:1").await, CallFailure::RateLimited);
     assert!(error.retry_after_ms.is_some() && error.message.contains("slow down"), "{error:?}");
     assert_eq!(aimock.journal().await.len(), 1);
-    assert_eq!(say(&asked, "busy", "i1.plan:2").await.unwrap().text, "{}");
+    assert_eq!(say(&client, "busy", "i1.plan:2").await.unwrap().text, "{}");
     let statuses: Vec<Value> = aimock.journal().await.iter().map(|entry| entry["response"]["status"].clone()).collect();
     assert_eq!(statuses, [429, 200]);
 }
@@ -103,8 +103,8 @@ async fn peers_invariant_41_aimock_chaos_is_never_an_answer() {
         ("--chaos-ratelimit", CallFailure::RateLimited),
     ] {
         let aimock = Aimock::start(greeting(), &[option, "1"]);
-        for kind in WIRES {
-            fails(say(&Asked::at(kind, &aimock.url), "hello", "k:1").await, failure);
+        for kind in WIRE_FORMATS {
+            fails(say(&TestClient::at(kind, &aimock.url), "hello", "k:1").await, failure);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! mock-ai-api: the model's suffix picks the fault.
+//! mock-ai-api: the suffix of the model selects the fault.
 
-use crate::harness::{Asked, Setup, fails};
+use crate::harness::{Setup, TestClient, fails};
 use crate::peer::{Peer, directory, free_port};
 use effects::model::ProviderKind;
 use engine::effect::{CallError, CallFailure, ModelReply};
@@ -12,7 +12,7 @@ struct MockAiApi {
 }
 
 impl MockAiApi {
-    /// Its two servers, one by one: its own command puts them into sessions that outlive it.
+    /// Starts its two servers separately: its own command puts them into sessions that outlive it.
     fn start() -> MockAiApi {
         MockAiApi { openai: serve("app.openai_app:app"), anthropic: serve("app.anthropic_app:app") }
     }
@@ -25,7 +25,7 @@ impl MockAiApi {
         ask(ProviderKind::Anthropic, self.anthropic.1, Setup { model, ..Setup::default() }).await
     }
 
-    /// Some of its faults exist in plain JSON only.
+    /// Some of its faults exist without streaming only.
     async fn openai_plain(&self, model: &'static str) -> Result<ModelReply, CallError> {
         ask(ProviderKind::Openai, self.openai.1, Setup { model, stream: Some(false), ..Setup::default() }).await
     }
@@ -39,11 +39,11 @@ fn serve(app: &str) -> (Peer, u16) {
 }
 
 async fn ask(kind: ProviderKind, port: u16, setup: Setup) -> Result<ModelReply, CallError> {
-    Asked::with(kind, &format!("http://127.0.0.1:{port}"), setup).ask().await
+    TestClient::with(kind, &format!("http://127.0.0.1:{port}"), setup).ask().await
 }
 
 #[tokio::test]
-async fn peers_e3_mock_ai_api_answers_and_its_faults_are_told_apart() {
+async fn peers_e3_mock_ai_api_answers_and_its_faults_are_classified() {
     let peer = MockAiApi::start();
     answers(&peer).await;
     tool_calls(&peer).await;
@@ -64,7 +64,7 @@ async fn answers(peer: &MockAiApi) {
     }
 }
 
-/// What the model calls instead of answering is passed on; whether it fits is the run's to say (P7).
+/// A tool call instead of an answer is passed on; the run validates it (P7).
 async fn tool_calls(peer: &MockAiApi) {
     for reply in [
         peer.openai_plain("gpt-4.1:mock-tool-call").await,

@@ -1,4 +1,4 @@
-//! Starts a peer as a process group of its own, waits until it listens, and ends it with the test.
+//! Starts a peer in its own process group, waits until it listens, and kills it at the end of the test.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub struct Peer {
+pub(crate) struct Peer {
     child: Child,
 }
 
 impl Peer {
-    pub fn start(mut command: Command, ports: &[u16]) -> Peer {
+    pub(crate) fn start(mut command: Command, ports: &[u16]) -> Peer {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn();
         let mut peer = Peer { child: child.unwrap_or_else(|error| panic!("{command:?}: {error}")) };
         let begun = Instant::now();
@@ -27,7 +27,7 @@ impl Peer {
     }
 }
 
-/// The whole group: a peer's own children go with it.
+/// Kills the whole group, with the peer's own children.
 impl Drop for Peer {
     fn drop(&mut self) {
         let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.child.id())]).status();
@@ -35,14 +35,14 @@ impl Drop for Peer {
     }
 }
 
-pub fn directory() -> PathBuf {
+pub(crate) fn directory() -> PathBuf {
     let set = std::env::var_os("PLEACH_PEERS_DIR");
     PathBuf::from(set.expect(
         "PLEACH_PEERS_DIR is not set: run ./test peers, or `export PLEACH_PEERS_DIR=\"$(scripts/peers)\"` first",
     ))
 }
 
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     listener.local_addr().expect("a bound address").port()
 }

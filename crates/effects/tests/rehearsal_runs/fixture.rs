@@ -1,4 +1,4 @@
-//! One process on a database in memory, with one run of the built-in model: the real engine, driver and tools.
+//! One process on an in-memory database with one run of the rehearsal model: the real engine, driver and tools.
 
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::{PROVIDER, RehearsalModels};
@@ -29,8 +29,8 @@ impl Clock for WallClock {
     }
 }
 
-/// One process with one run; it drives nothing before it is told to.
-pub struct Fixture {
+/// One process with one run, which is driven when a test waits for it.
+pub(crate) struct Fixture {
     pub store: Arc<SqlStore>,
     commands: RunCommands,
     owner: ActorId,
@@ -44,15 +44,15 @@ impl Drop for Fixture {
     }
 }
 
-pub const RUN: RunId = RunId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001));
+pub(crate) const RUN: RunId = RunId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001));
 
 impl Fixture {
-    pub async fn with(objective: &str, criteria: &[&str], tools: &[&str]) -> Fixture {
-        Fixture::taking(|owner| brief(objective, criteria, tools, owner)).await
+    pub(crate) async fn with(objective: &str, criteria: &[&str], tools: &[&str]) -> Fixture {
+        Fixture::with_brief(|owner| brief(objective, criteria, tools, owner)).await
     }
 
-    /// A run with a brief of its own.
-    pub async fn taking(brief: impl FnOnce(ActorId) -> Queued) -> Fixture {
+    /// A run with its own brief.
+    pub(crate) async fn with_brief(brief: impl FnOnce(ActorId) -> Queued) -> Fixture {
         let store = store::open_inline(None, Arc::new(WallClock)).await.expect("a database in memory");
         let owner = store.actor(LOCAL_HANDLE).await.expect("readable").expect("there is a local person").id;
         let performer = EffectsPerformer {
@@ -71,7 +71,7 @@ impl Fixture {
         Fixture { store, commands, owner, worker: Some(worker), closing: CancellationToken::new() }
     }
 
-    pub async fn settled(&mut self) -> RunRow {
+    pub(crate) async fn settled(&mut self) -> RunRow {
         if let Some(worker) = self.worker.take() {
             tokio::spawn(worker.serve(self.closing.clone()));
         }
@@ -81,12 +81,12 @@ impl Fixture {
             .expect("settles")
     }
 
-    pub async fn command(&self, command: Command) {
+    pub(crate) async fn command(&self, command: Command) {
         self.commands.command(RUN, command, Actor::Person(self.owner)).await.expect("the command is taken");
     }
 
-    /// What the run wrote, the platform's own documents left out.
-    pub async fn pages(&self) -> Vec<Document> {
+    /// The documents of the run, without the platform's own.
+    pub(crate) async fn pages(&self) -> Vec<Document> {
         let filter = DocumentFilter { limit: 50, ..DocumentFilter::default() };
         let listed = self.store.documents(&Scope::Platform, filter).await.expect("readable");
         let mut pages = Vec::new();
@@ -96,13 +96,13 @@ impl Fixture {
         pages
     }
 
-    pub async fn events(&self) -> Vec<(String, String)> {
+    pub(crate) async fn events(&self) -> Vec<(String, String)> {
         let events = self.store.events(RUN, 0, 10_000).await.expect("readable");
         events.into_iter().map(|event| (event.kind, event.payload)).collect()
     }
 }
 
-pub fn brief(objective: &str, criteria: &[&str], tools: &[&str], owner: ActorId) -> Queued {
+pub(crate) fn brief(objective: &str, criteria: &[&str], tools: &[&str], owner: ActorId) -> Queued {
     let model = ModelSpec {
         provider: PROVIDER.into(),
         model: "default".into(),

@@ -1,4 +1,4 @@
-//! Whole homework runs on the built-in model.
+//! Complete homework runs on the rehearsal model.
 
 use crate::fixture::Fixture;
 use engine::batch::RunRow;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const SIGNATURE: &str = "Written by the built-in rehearsal model";
 
-fn completed(row: &RunRow, iterations: u32) {
+fn assert_completed(row: &RunRow, iterations: u32) {
     let why = (&row.stop_reason, &row.stop_detail);
     assert_eq!(row.status, Status::Completed, "{why:?}");
     assert!(row.iteration <= iterations, "{} iterations", row.iteration);
@@ -20,7 +20,7 @@ async fn e3_a_run_completes_whatever_the_number_of_criteria() {
         let objective = "Plan a vegetable garden for a family of four on 60 square metres";
         let mut fixture = Fixture::with(objective, &criteria[..count], &[]).await;
         let row = fixture.settled().await;
-        completed(&row, 4);
+        assert_completed(&row, 4);
         let evidence = row.report["evidence"].as_array().expect("evidence").len();
         assert_eq!(evidence, count);
         let pages = fixture.pages().await;
@@ -40,7 +40,7 @@ async fn e3_a_run_completes_whatever_the_number_of_criteria() {
 #[tokio::test]
 async fn p3_two_executors_work_in_two_rounds_each_and_mark_their_steps() {
     let mut fixture = Fixture::with("Compare SQLite and PostgreSQL for a small bookkeeping team", &[], &[]).await;
-    completed(&fixture.settled().await, 4);
+    assert_completed(&fixture.settled().await, 4);
     let events = fixture.events().await;
     let count = |kind: &str| events.iter().filter(|(found, _)| found == kind).count();
     assert_eq!(count("homework.executor_started"), 2);
@@ -58,7 +58,7 @@ async fn p3_two_executors_work_in_two_rounds_each_and_mark_their_steps() {
 }
 
 #[tokio::test]
-async fn h5_an_objective_that_wants_to_be_asked_is_asked_once_and_the_answer_is_used() {
+async fn h5_an_objective_that_says_ask_me_asks_once_and_uses_the_answer() {
     let mut fixture = Fixture::with(
         "Plan a summer party for the office. Ask me about the budget first.",
         &["it fits the budget"],
@@ -68,7 +68,7 @@ async fn h5_an_objective_that_wants_to_be_asked_is_asked_once_and_the_answer_is_
     let row = fixture.settled().await;
     assert_eq!((row.status, row.iteration), (Status::WaitingOnUser, 1));
     fixture.command(Command::Answer { question: None, text: "At most 400 euros, and no fireworks".into() }).await;
-    completed(&fixture.settled().await, 5);
+    assert_completed(&fixture.settled().await, 5);
     for page in fixture.pages().await {
         assert!(page.content.contains("At most 400 euros, and no fireworks"), "{} ignores the answer", page.title);
     }
@@ -77,30 +77,30 @@ async fn h5_an_objective_that_wants_to_be_asked_is_asked_once_and_the_answer_is_
 }
 
 #[tokio::test]
-async fn b8_a_message_is_acknowledged_and_taken_into_the_pages() {
+async fn b8_a_message_is_acknowledged_and_quoted_in_the_pages() {
     let mut fixture = Fixture::with("Write a guide to sharpening kitchen knives", &[], &[]).await;
     fixture.command(Command::Say { text: "Left-handed readers too".into(), node: None, lane: Lane::Steer }).await;
-    completed(&fixture.settled().await, 5);
-    let heard = |(kind, payload): &(String, String)| {
+    assert_completed(&fixture.settled().await, 5);
+    let acknowledges = |(kind, payload): &(String, String)| {
         kind == "homework.planned" && payload.contains("Heard: \\\"Left-handed readers too")
     };
-    assert!(fixture.events().await.iter().any(heard));
+    assert!(fixture.events().await.iter().any(acknowledges));
     assert!(fixture.pages().await.iter().all(|page| page.content.contains("Left-handed readers too")));
 }
 
 #[tokio::test]
-async fn h3_a_run_that_may_only_read_ends_on_its_readings() {
+async fn h3_a_run_that_may_only_read_completes_with_what_it_read() {
     let mut fixture =
         Fixture::with("Say what the workspace holds", &["everything was looked at"], &["list_projects", "search"])
             .await;
-    completed(&fixture.settled().await, 3);
+    assert_completed(&fixture.settled().await, 3);
     assert!(fixture.pages().await.is_empty());
 }
 
 #[tokio::test]
 async fn h3_a_run_that_may_only_create_documents_completes_too() {
     let mut fixture = Fixture::with("Describe the tides to a child", &[], &["create_document"]).await;
-    completed(&fixture.settled().await, 4);
+    assert_completed(&fixture.settled().await, 4);
     assert_eq!(fixture.pages().await.len(), 4);
 }
 

@@ -1,4 +1,4 @@
-//! Runs on the built-in model from beginning to end.
+//! Complete runs on the rehearsal model.
 
 mod fixture;
 mod homework;

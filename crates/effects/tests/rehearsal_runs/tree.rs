@@ -1,5 +1,5 @@
-//! Whole tree runs on the built-in model: plans that fit their objective, pages and data, and the incidents of the
-//! demonstration.
+//! Complete tree runs on the rehearsal model: plans that fit their objective, pages and data, and the question and failure of the
+//! demo.
 
 use crate::fixture::{Fixture, RUN, brief};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
@@ -28,15 +28,15 @@ const OBJECTIVES: [(&str, &str); 12] = [
     ("Estimate the cost of moving a library to a new building", "library"),
 ];
 
-fn on(model: &str, objective: &str, owner: engine::ids::ActorId) -> Queued {
+fn brief_for(model: &str, objective: &str, owner: engine::ids::ActorId) -> Queued {
     let mut brief = Queued { kind: Kind::Tree, ..brief(objective, &[], &[], owner) };
     let spec = engine::model::ModelSpec { model: model.into(), ..brief.models.balanced.clone() };
     brief.models = engine::model::Models::uniform(spec);
     brief
 }
 
-async fn grown(objective: &str) -> Fixture {
-    let mut fixture = Fixture::taking(|owner| on("default", objective, owner)).await;
+async fn completed_tree(objective: &str) -> Fixture {
+    let mut fixture = Fixture::with_brief(|owner| brief_for("default", objective, owner)).await;
     let row = fixture.settled().await;
     assert_eq!(row.status, Status::Completed, "{objective}: {:?}", row.stop_detail);
     assert_eq!(row.questions.as_array().map(Vec::len), Some(0), "nobody is asked");
@@ -72,7 +72,7 @@ async fn t6_e3_twelve_objectives_give_twelve_trees_of_pages_and_data() {
     let mut shapes = BTreeSet::new();
     let mut texts = BTreeSet::new();
     for (objective, words) in OBJECTIVES {
-        let fixture = grown(objective).await;
+        let fixture = completed_tree(objective).await;
         let plan = shape(&plans(&fixture).await[0]);
         assert!((2..=3).contains(&plan.len()), "{objective}: {} bands", plan.len());
         assert!(plan[0].len() >= 3, "{objective}: {plan:?}");
@@ -98,7 +98,7 @@ async fn t6_e3_twelve_objectives_give_twelve_trees_of_pages_and_data() {
 #[tokio::test]
 async fn an_objective_always_grows_the_same_tree() {
     let objective = OBJECTIVES[1].0;
-    let (one, two) = (grown(objective).await, grown(objective).await);
+    let (one, two) = (completed_tree(objective).await, completed_tree(objective).await);
     assert_eq!(shape(&plans(&one).await[0]), shape(&plans(&two).await[0]));
     let texts =
         |pages: Vec<engine::workspace::Document>| pages.into_iter().map(|page| page.content).collect::<BTreeSet<_>>();
@@ -108,8 +108,8 @@ async fn an_objective_always_grows_the_same_tree() {
 #[tokio::test]
 async fn t7_small_allowances_give_small_trees() {
     for (depth, most) in [(0, 100), (1, 4), (4, 1), (1, 2)] {
-        let mut fixture = Fixture::taking(|owner| {
-            let mut brief = on("default", OBJECTIVES[0].0, owner);
+        let mut fixture = Fixture::with_brief(|owner| {
+            let mut brief = brief_for("default", OBJECTIVES[0].0, owner);
             (brief.budgets.max_depth, brief.budgets.max_nodes) = (depth, most);
             brief
         })
@@ -123,7 +123,7 @@ async fn t7_small_allowances_give_small_trees() {
 
 #[tokio::test]
 async fn b9_the_demonstration_asks_with_a_default_fails_once_and_plans_anew() {
-    let mut fixture = Fixture::taking(|owner| on("demo", OBJECTIVES[1].0, owner)).await;
+    let mut fixture = Fixture::with_brief(|owner| brief_for("demo", OBJECTIVES[1].0, owner)).await;
     let row = fixture.settled().await;
     assert_eq!(row.status, Status::WaitingOnUser);
     let question = &row.questions[0];
@@ -147,7 +147,7 @@ proptest! {
     fn e3_a_tree_completes_whatever_the_words_of_its_objective(objective in "\\PC{0,200}[a-z!?東é]") {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let row = runtime.block_on(async {
-            Fixture::taking(|owner| on("default", &objective, owner)).await.settled().await
+            Fixture::with_brief(|owner| brief_for("default", &objective, owner)).await.settled().await
         });
         prop_assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
     }

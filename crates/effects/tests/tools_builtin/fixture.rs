@@ -1,4 +1,4 @@
-//! Two people, three projects, one run; every call is an effect of its own and its changes are committed.
+//! Two people, three projects and one run. Every call is an effect of its own, and its changes are committed.
 
 use effects::tools::Registry;
 use engine::actor::{Actor, ActorKind};
@@ -15,21 +15,21 @@ use uuid::Uuid;
 
 const NOW: i64 = 1_790_000_000_000;
 
-/// Every reading is a millisecond later, so that "newest first" means something.
-struct Ticking(AtomicI64);
+/// Each reading is a millisecond later than the last, so that "newest first" has an order.
+struct TickingClock(AtomicI64);
 
-impl Clock for Ticking {
+impl Clock for TickingClock {
     fn now(&self) -> Timestamp {
         Timestamp(NOW + self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-pub struct Fixture {
+pub(crate) struct Fixture {
     pub store: Arc<SqlStore>,
     pub registry: Registry,
     pub run: RunContext,
     pub owner: ActorId,
-    /// The run's project, another of the owner's, and one of somebody else's.
+    /// The run's project, another project of the owner, and one of another person.
     pub home: ProjectId,
     pub second: ProjectId,
     pub foreign: ProjectId,
@@ -49,17 +49,18 @@ fn project(project: ProjectId, title: &str, owner: ActorId) -> Mutation {
 
 impl Fixture {
     /// A run bound to its home project.
-    pub async fn bound() -> Fixture {
+    pub(crate) async fn bound() -> Fixture {
         let mut fixture = Fixture::global().await;
         fixture.run.scope = Scope::Within(fixture.owner, vec![fixture.home]);
         fixture
     }
 
     /// A run that may use all of its owner's projects.
-    pub async fn global() -> Fixture {
-        let store = store::open_inline(None, Arc::new(Ticking(AtomicI64::new(0)))).await.expect("a database in memory");
-        let (owner, stranger): (ActorId, ActorId) = (id(1), id(2));
-        for (actor, handle) in [(owner, "owner"), (stranger, "stranger")] {
+    pub(crate) async fn global() -> Fixture {
+        let store =
+            store::open_inline(None, Arc::new(TickingClock(AtomicI64::new(0)))).await.expect("a database in memory");
+        let (owner, other): (ActorId, ActorId) = (id(1), id(2));
+        for (actor, handle) in [(owner, "owner"), (other, "other")] {
             let (handle, name) = (handle.to_owned(), handle.to_owned());
             let record = ActorRecord { id: actor, kind: ActorKind::Person, handle, name, created_at: Timestamp(NOW) };
             store.create_actor(record).await.expect("actor");
@@ -92,14 +93,14 @@ impl Fixture {
             .commit(vec![
                 project(home, "Home", owner),
                 project(second, "Second", owner),
-                project(foreign, "Foreign", stranger),
+                project(foreign, "Foreign", other),
             ])
             .await;
         fixture.platform_document(workspace, "document.homework.workspace", "workspace").await;
         fixture
     }
 
-    pub async fn platform_document(&self, document: DocumentId, type_key: &str, role: &str) {
+    pub(crate) async fn platform_document(&self, document: DocumentId, type_key: &str, role: &str) {
         let props = json!({"homework_run_id": self.run.run_id, "doc_role": role});
         let (title, content) = (format!("Platform {role}"), "secret ledger of the platform".to_owned());
         let create = Mutation::CreateDocument {
@@ -113,8 +114,14 @@ impl Fixture {
         self.commit(vec![create]).await;
     }
 
-    /// A document somebody wrote, outside any run.
-    pub async fn document_in(&self, project_id: ProjectId, number: u128, title: &str, content: &str) -> DocumentId {
+    /// A document that was written outside any run.
+    pub(crate) async fn document_in(
+        &self,
+        project_id: ProjectId,
+        number: u128,
+        title: &str,
+        content: &str,
+    ) -> DocumentId {
         let document = id(100 + number);
         let (title, content, type_key) = (title.to_owned(), content.to_owned(), "document.note".to_owned());
         self.commit(vec![Mutation::CreateDocument {
@@ -129,12 +136,12 @@ impl Fixture {
         document
     }
 
-    pub async fn commit(&self, mutations: Vec<Mutation>) {
+    pub(crate) async fn commit(&self, mutations: Vec<Mutation>) {
         let change = |mutation| Change { mutation, actor: Actor::Person(self.owner), seq: 0 };
         self.store.change(mutations.into_iter().map(change).collect()).await.expect("the changes fit");
     }
 
-    pub fn request(&self, tool: &str, arguments: Value) -> ToolCall {
+    pub(crate) fn request(&self, tool: &str, arguments: Value) -> ToolCall {
         ToolCall {
             tool: tool.into(),
             arguments,
@@ -148,7 +155,7 @@ impl Fixture {
     }
 
     /// The outcome alone; nothing is committed.
-    pub async fn outcome(&self, tool: &str, arguments: Value) -> ToolOutcome {
+    pub(crate) async fn outcome(&self, tool: &str, arguments: Value) -> ToolOutcome {
         let effect = EffectId(format!("i1.t{}", self.calls.fetch_add(1, Ordering::Relaxed)));
         self.registry
             .call(&*self.store, &self.run, &self.request(tool, arguments), &effect)
@@ -157,7 +164,7 @@ impl Fixture {
     }
 
     /// The content of a call that succeeds, after its changes were committed.
-    pub async fn done(&self, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn done(&self, tool: &str, arguments: Value) -> Value {
         let outcome = self.outcome(tool, arguments).await;
         let output = outcome.result.unwrap_or_else(|error| panic!("{tool} failed: {error}"));
         assert!(output.summary.chars().count() <= 200 && !output.summary.contains('\n'), "{:?}", output.summary);
@@ -165,18 +172,18 @@ impl Fixture {
         output.content
     }
 
-    pub async fn error(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) async fn error(&self, tool: &str, arguments: Value) -> String {
         let outcome = self.outcome(tool, arguments).await;
         assert!(outcome.mutations.is_empty(), "a refused call asks for no changes");
         outcome.result.expect_err("the call is refused")
     }
 
-    pub async fn document(&self, document: &Value) -> Document {
+    pub(crate) async fn document(&self, document: &Value) -> Document {
         let document = document.as_str().and_then(|id| id.parse().ok()).expect("an id");
         self.store.document(&Scope::Platform, document).await.expect("readable").expect("exists")
     }
 
-    pub async fn edges_to(&self, dst: &Value) -> Vec<Edge> {
+    pub(crate) async fn edges_to(&self, dst: &Value) -> Vec<Edge> {
         let dst = dst.as_str().and_then(|id| id.parse().ok());
         self.store
             .edges(&Scope::Platform, EdgeFilter { dst, ..EdgeFilter::default() }, Slice::first(1_000))

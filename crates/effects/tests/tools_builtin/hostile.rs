@@ -1,25 +1,11 @@
-//! Model text is hostile: whatever is sent, a tool answers, and asks for no change when it refuses.
+//! Arguments from a model may be anything: a tool always answers, and returns no changes when it refuses.
 
 use crate::fixture::Fixture;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-const NAMES: [&str; 14] = [
-    "project_id",
-    "document_id",
-    "task_id",
-    "edge_id",
-    "src_id",
-    "dst_id",
-    "title",
-    "content",
-    "append",
-    "query",
-    "props",
-    "limit",
-    "version",
-    "state",
-];
+const NAMES: &str =
+    "project_id document_id task_id edge_id src_id dst_id title content append query props limit version state";
 
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -39,11 +25,12 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Often the names tools know, with values of every kind under them.
+/// Mostly names that tools know, with values of every type.
 fn any_arguments() -> impl Strategy<Value = Value> {
-    let named = prop::collection::vec((prop::sample::select(&NAMES), any_json()), 0..6).prop_map(|fields| {
-        Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
-    });
+    let named = prop::collection::vec((prop::sample::select(NAMES.split(' ').collect::<Vec<_>>()), any_json()), 0..6)
+        .prop_map(|fields| {
+            Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+        });
     prop_oneof![3 => named, 1 => any_json()]
 }
 
@@ -51,7 +38,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_arguments_make_a_tool_panic_or_change_what_it_refuses(arguments in any_arguments(), stray in any::<String>()) {
+    fn no_arguments_make_a_tool_panic_or_return_changes_with_a_refusal(arguments in any_arguments(), stray in any::<String>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
             let fixture = Fixture::global().await;

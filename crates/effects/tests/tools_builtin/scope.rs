@@ -1,4 +1,4 @@
-//! P8 and H8: what a run may see and touch, judged at the moment of the call.
+//! P8 and H8: what a run may see and change, checked at the moment of the call.
 
 use crate::fixture::Fixture;
 use engine::role::Role;
@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 #[tokio::test]
-async fn p8_a_project_outside_the_scope_is_refused_says_so_and_lists_the_scope() {
+async fn p8_a_project_outside_the_scope_is_refused_with_a_list_of_the_scope() {
     let fixture = Fixture::bound().await;
     let unknown = Uuid::from_u128(999);
     for outside in [fixture.second.0, fixture.foreign.0, unknown] {
@@ -114,7 +114,7 @@ async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
         let error = fixture.error(tool, arguments).await;
         assert!(error.starts_with("viewer_only: project \"Foreign\""), "{tool}: {error}");
     }
-    // What is written elsewhere may refer to what is only read
+    // A document elsewhere may link to one that may only be read
     fixture.done("link_entities", json!({"src_id": mine, "dst_id": theirs, "rel": "cites"})).await;
     fixture.store.set_role(foreign, fixture.owner, Role::Editor).await.expect("an editor");
     fixture.done("update_document", json!({"document_id": theirs, "append": "x"})).await;

@@ -1,4 +1,4 @@
-//! H9: one meaning of search, and the platform's own documents left out.
+//! H9: search has one meaning, and leaves out the platform's own documents.
 
 use crate::fixture::Fixture;
 use engine::ids::DocumentId;
@@ -36,7 +36,7 @@ async fn h9_the_platforms_documents_are_found_by_type_and_never_by_words() {
 }
 
 #[tokio::test]
-async fn b10_finding_nothing_by_other_words_is_nothing_new() {
+async fn b10_another_search_without_results_is_no_progress() {
     // Given two searches that find nothing
     let fixture = Fixture::bound().await;
     for tool in ["search", "search_documents"] {
@@ -48,7 +48,7 @@ async fn b10_finding_nothing_by_other_words_is_nothing_new() {
 }
 
 #[tokio::test]
-async fn b10_reading_the_platforms_documents_never_counts_as_news() {
+async fn b10_reading_the_platforms_documents_is_no_progress() {
     let fixture = Fixture::bound().await;
     let own = fixture.document_in(fixture.home, 1, "Ours", "text").await;
     let reads = |document: DocumentId| fixture.outcome("get_document", json!({"document_id": document}));

@@ -1,4 +1,4 @@
-//! What the writing tools ask for: links, props, versions, and the same ids on every attempt.
+//! The mutations of writing tools: links, props, versions, and the same ids on every attempt.
 
 use crate::fixture::Fixture;
 use engine::effect::EffectId;

@@ -23,13 +23,13 @@ const WAIT_FOR_ANSWER: Duration = Duration::from_secs(24 * 3_600);
 const EFFECT_KEY: &str = "pleach/effect";
 
 /// A server's question and the channel for its answer.
-pub struct Elicitation {
+pub(super) struct Elicitation {
     request: Value,
     reply: oneshot::Sender<ElicitResult>,
 }
 
 impl Elicitation {
-    pub fn new(request: Value) -> (Elicitation, oneshot::Receiver<ElicitResult>) {
+    pub(super) fn new(request: Value) -> (Elicitation, oneshot::Receiver<ElicitResult>) {
         let (reply, answer) = oneshot::channel();
         (Elicitation { request, reply }, answer)
     }
@@ -43,7 +43,7 @@ enum CallEvent {
 
 /// The calls running on one connection, oldest first.
 #[derive(Clone, Default)]
-pub struct Calls {
+pub(super) struct Calls {
     next: Arc<AtomicU64>,
     open: Arc<Mutex<BTreeMap<u64, mpsc::UnboundedSender<CallEvent>>>>,
 }
@@ -55,18 +55,18 @@ impl Calls {
 
     /// Passes a question to the oldest call. The protocol does not say which call a question belongs to, and the answer goes back
     /// to the question, not to the call. False if no call is running.
-    pub fn ask(&self, elicitation: Elicitation) -> bool {
+    pub(super) fn ask(&self, elicitation: Elicitation) -> bool {
         let oldest = self.open().values().next().cloned();
         oldest.is_some_and(|events| events.send(CallEvent::Asks(elicitation)).is_ok())
     }
 
     /// Restarts the timeout of every call on this connection, since progress does not name its call here.
-    pub fn progressed(&self) {
+    pub(super) fn progressed(&self) {
         self.open().values().for_each(|events| drop(events.send(CallEvent::Progress)));
     }
 }
 
-pub struct RunningCall {
+pub(super) struct RunningCall {
     server: String,
     tool: String,
     timeout: Duration,
@@ -90,19 +90,19 @@ impl Drop for CallGuard {
 }
 
 /// A call that waits for a person's answer with its connection open.
-pub struct WaitingCall {
+pub(super) struct WaitingCall {
     running: RunningCall,
     elicitation: Elicitation,
     since: Instant,
 }
 
 impl WaitingCall {
-    pub fn is_stale(&self) -> bool {
+    pub(super) fn is_stale(&self) -> bool {
         self.since.elapsed() > WAIT_FOR_ANSWER || self.elicitation.reply.is_closed()
     }
 
     /// Passes the answer on. If it does not fit the question, the person is asked again.
-    pub fn resume(self, told: &AnsweredQuestion) -> Result<RunningCall, Box<Paused>> {
+    pub(super) fn resume(self, told: &AnsweredQuestion) -> Result<RunningCall, Box<Paused>> {
         if self.elicitation.reply.is_closed() {
             return Err(Box::new((connection_lost(&self.running.server), None)));
         }
@@ -124,14 +124,14 @@ impl WaitingCall {
 }
 
 /// The outcome for now, and the call itself if it waits for a person.
-pub type Paused = (Outcome, Option<WaitingCall>);
+pub(super) type Paused = (Outcome, Option<WaitingCall>);
 
 fn connection_lost(server: &str) -> Outcome {
     Outcome::Lost(format!("the connection over which {server} asked was lost, so the call cannot continue"))
 }
 
 impl RunningCall {
-    pub fn begin(
+    pub(super) fn begin(
         config: &ServerConfig,
         connection: &Arc<Connection>,
         tool: &str,
@@ -142,7 +142,7 @@ impl RunningCall {
     }
 
     /// A call that asked before and is not waiting here.
-    pub fn resumed(
+    pub(super) fn resumed(
         config: &ServerConfig,
         connection: &Arc<Connection>,
         tool: &str,
@@ -183,7 +183,7 @@ impl RunningCall {
     }
 
     /// Waits until the call ends or asks. A call that needs its connection for the answer is returned too.
-    pub async fn outcome(mut self) -> Paused {
+    pub(super) async fn outcome(mut self) -> Paused {
         let deadline = tokio::time::Instant::now() + self.timeout * MOST_TIMEOUTS;
         loop {
             let next = tokio::time::timeout(self.timeout, self.events.recv());

@@ -20,7 +20,7 @@ const LONGEST_LINE: usize = 400;
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 const STDERR_DRAIN: Duration = Duration::from_millis(500);
 
-pub struct Process {
+pub(super) struct Process {
     child: Child,
     group: Option<Pid>,
     stderr_lines: Arc<Mutex<VecDeque<String>>>,
@@ -28,7 +28,7 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn start(config: &ServerConfig) -> Result<(Process, ChildStdout, ChildStdin), String> {
+    pub(super) fn start(config: &ServerConfig) -> Result<(Process, ChildStdout, ChildStdin), String> {
         let Transport::Stdio { command, args, env } = &config.transport else {
             return Err("it is not configured with a command".into());
         };
@@ -50,13 +50,13 @@ impl Process {
     }
 
     /// The last lines of its stderr as one text.
-    pub fn stderr_tail(&self) -> String {
+    pub(super) fn stderr_tail(&self) -> String {
         let lines = self.stderr_lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect::<Vec<_>>().join(" | ")
     }
 
     /// Call after its input was closed. Waits for it to exit, kills it, and reads the rest of its stderr.
-    pub async fn end(&mut self) {
+    pub(super) async fn end(&mut self) {
         let _ = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await;
         self.kill();
         let _ = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await;

@@ -31,7 +31,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(40);
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 const MOST_TOOLS: usize = 200;
 
-pub struct Connection {
+pub(super) struct Connection {
     peer: Peer<RoleClient>,
     pub calls: Calls,
     changed: Arc<AtomicBool>,
@@ -41,7 +41,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub async fn open(config: &ServerConfig) -> Result<Connection, String> {
+    pub(super) async fn open(config: &ServerConfig) -> Result<Connection, String> {
         match &config.transport {
             Transport::Stdio { .. } => {
                 let opened = Connection::start(config, newest_protocol_first()).await;
@@ -88,20 +88,20 @@ impl Connection {
         Connection { peer, calls, changed, stop, process: AsyncMutex::new(process), protocol }
     }
 
-    pub fn peer(&self) -> &Peer<RoleClient> {
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
         &self.peer
     }
 
-    pub fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.peer.is_transport_closed()
     }
 
     /// Whether the server changed its tools since they were last listed.
-    pub fn has_changed(&self) -> bool {
+    pub(super) fn has_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
 
-    pub async fn offers(&self, config: &ServerConfig) -> Result<Offers, String> {
+    pub(super) async fn offers(&self, config: &ServerConfig) -> Result<Offers, String> {
         self.changed.store(false, Ordering::Relaxed);
         let listed = tokio::time::timeout(LIST_TIMEOUT, self.peer.list_all_tools()).await;
         let tools = match listed {
@@ -116,7 +116,7 @@ impl Connection {
         Ok(Offers { protocol: self.protocol.clone(), tools })
     }
 
-    pub async fn close(&self) {
+    pub(super) async fn close(&self) {
         let stop = self.stop.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if let Some(stop) = stop {
             stop.cancel();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The questions of a server of the newer protocol version, and the answers so far.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct PendingInput {
+pub(super) struct PendingInput {
     pub state: Option<String>,
     /// Unanswered questions by the server's names for them.
     waiting: BTreeMap<String, Value>,
@@ -17,7 +17,7 @@ pub struct PendingInput {
 
 impl PendingInput {
     /// `None` if the server asks for something that no person can answer.
-    pub fn of(required: InputRequiredResult) -> Option<PendingInput> {
+    pub(super) fn of(required: InputRequiredResult) -> Option<PendingInput> {
         let mut waiting = BTreeMap::new();
         for (name, request) in required.input_requests.unwrap_or_default() {
             let InputRequest::Elicitation(request) = request else { return None };
@@ -26,16 +26,16 @@ impl PendingInput {
         Some(PendingInput { state: required.request_state, waiting, answered: BTreeMap::new() })
     }
 
-    pub fn read(kept: &Value) -> Option<PendingInput> {
+    pub(super) fn read(kept: &Value) -> Option<PendingInput> {
         serde_json::from_value(kept.clone()).ok()
     }
 
-    pub fn next(&self) -> Option<&Value> {
+    pub(super) fn next(&self) -> Option<&Value> {
         self.waiting.values().next()
     }
 
     /// Takes the answer to the next question. True if it was the last one.
-    pub fn take(&mut self, text: &str) -> Result<bool, String> {
+    pub(super) fn take(&mut self, text: &str) -> Result<bool, String> {
         if let Some((name, request)) = self.waiting.pop_first() {
             match read(&request, text) {
                 Ok(result) => {
@@ -56,7 +56,7 @@ fn fields(request: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// The question as it is shown to a person.
-pub fn question(server: &str, request: &Value, wrong: Option<&str>) -> String {
+pub(super) fn question(server: &str, request: &Value, wrong: Option<&str>) -> String {
     let wrong = wrong.map(|why| format!("That answer did not fit: {why}.\n")).unwrap_or_default();
     let message: String = request["message"].as_str().unwrap_or("It needs an answer.").chars().take(4_000).collect();
     let how = match (request["url"].as_str(), fields(request)) {
@@ -93,7 +93,7 @@ fn choices(field: &Value) -> Vec<String> {
 }
 
 /// The answers that can be chosen from a list.
-pub fn options(request: &Value) -> Vec<String> {
+pub(super) fn options(request: &Value) -> Vec<String> {
     match fields(request).into_iter().flatten().collect::<Vec<_>>().as_slice() {
         [(_, field)] if field["type"] == "boolean" => vec!["yes".into(), "no".into(), "decline".into()],
         [(_, field)] if !choices(field).is_empty() => {
@@ -105,12 +105,12 @@ pub fn options(request: &Value) -> Vec<String> {
     }
 }
 
-pub fn declined() -> ElicitResult {
+pub(super) fn declined() -> ElicitResult {
     ElicitResult::new(ElicitationAction::Decline)
 }
 
 /// A person's text as the schema wants it, or why it does not fit.
-pub fn read(request: &Value, text: &str) -> Result<ElicitResult, String> {
+pub(super) fn read(request: &Value, text: &str) -> Result<ElicitResult, String> {
     let text = text.trim();
     match text.to_lowercase().as_str() {
         "decline" | "(no answer came in time)" => return Ok(declined()),

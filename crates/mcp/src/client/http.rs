@@ -24,7 +24,7 @@ type Failure = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 #[derive(Clone)]
-pub struct BoundedClient(pub Client);
+pub(super) struct BoundedClient(pub Client);
 
 impl StreamableHttpClient for BoundedClient {
     type Error = reqwest::Error;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const LONGEST_ERROR: usize = 2_000;
 const UNREADABLE: &str = "[content of a kind that is not supported]";
 
-pub fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
+pub(super) fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
     let text = result.content.iter().map(block).collect::<Vec<_>>().join("\n");
     if result.is_error == Some(true) {
         let why = if text.is_empty() { "the tool failed without a message".into() } else { short(&text) };
@@ -47,7 +47,7 @@ fn block(block: &ContentBlock) -> String {
     }
 }
 
-pub fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(LONGEST_ERROR) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),

@@ -45,7 +45,7 @@ pub(crate) async fn converse(session: &Session) -> Result<u8, Failure> {
         None => attach::to_work(&session.config, &session.actor, WorkerScope::Everything).await?,
     };
     let tools = RunTools::new(attached.client.clone(), true);
-    let ended = mcp::server::converse(Arc::new(tools), tokio::io::stdin(), tokio::io::stdout()).await;
+    let ended = mcp::server::serve(Arc::new(tools), tokio::io::stdin(), tokio::io::stdout()).await;
     attached.close().await;
     match ended {
         Ok(()) => Ok(0),

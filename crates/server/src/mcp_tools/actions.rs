@@ -7,7 +7,7 @@ use effects::tools::{Authorization, Registry, schema_violations};
 use engine::batch::RunRow;
 use engine::effect::Class;
 use engine::ids::RunId;
-use mcp::server::Action;
+use mcp::server::ToolDefinition;
 use serde_json::{Map, Value, json};
 
 pub(super) const START: &str = "start_run";
@@ -26,13 +26,13 @@ pub(super) struct ApiRequest {
 }
 
 /// Actions on runs, then actions on the workspace.
-pub(super) fn all() -> Vec<Action> {
+pub(super) fn all() -> Vec<ToolDefinition> {
     of_runs().into_iter().chain(built_in()).collect()
 }
 
 /// The built-in actions, without those that subagents take on themselves.
-fn built_in() -> Vec<Action> {
-    let action = |action: &effects::tools::Action| Action {
+fn built_in() -> Vec<ToolDefinition> {
+    let action = |action: &effects::tools::Action| ToolDefinition {
         name: action.name,
         description: action.description,
         schema: action.schema(),
@@ -44,20 +44,21 @@ fn built_in() -> Vec<Action> {
     registry.list().iter().filter(|action| action.authorization() != Authorization::Own).map(action).collect()
 }
 
-fn of_runs() -> Vec<Action> {
+fn of_runs() -> Vec<ToolDefinition> {
     let run = || ("run_id", json!({"type": "string", "description": "The run."}));
     let text = |about: &str| json!({"type": "string", "minLength": 1, "description": about});
     let texts = |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});
-    let action = |name, description, class, destructive, required: &[&str], fields: Vec<(&str, Value)>| Action {
-        name,
-        description,
-        class,
-        destructive,
-        schema: json!({
-            "type": "object", "required": required, "additionalProperties": false,
-            "properties": fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect::<Map<_, _>>(),
-        }),
-    };
+    let action =
+        |name, description, class, destructive, required: &[&str], fields: Vec<(&str, Value)>| ToolDefinition {
+            name,
+            description,
+            class,
+            destructive,
+            schema: json!({
+                "type": "object", "required": required, "additionalProperties": false,
+                "properties": fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect::<Map<_, _>>(),
+            }),
+        };
     vec![
         action(
             START,

@@ -1,4 +1,4 @@
-//! What the children wrote becomes one page; in the demonstration, a gap is worth another plan.
+//! The aggregator: joins the pages of the children into one. In the demo, a gap leads to a new plan.
 
 use super::super::one_line;
 use super::super::prose::{self, Context};
@@ -7,7 +7,7 @@ use super::super::subject::Subject;
 use super::{pad, result, title};
 use serde_json::{Value, json};
 
-pub fn answer(sections: &Sections, demo: bool) -> Value {
+pub(crate) fn answer(sections: &Sections, demo: bool) -> Value {
     let subject = Subject::of(sections.text("objective"));
     let (notes, gaps) = (notes(sections), gaps(sections));
     let is_root = sections.items("path").is_empty();
@@ -37,7 +37,7 @@ pub fn answer(sections: &Sections, demo: bool) -> Value {
     })
 }
 
-/// What came of each step that was finished.
+/// The title and summary of each finished step.
 fn notes(sections: &Sections) -> Vec<(String, String)> {
     let line = |line: &Value| {
         let summary = line["result"]["summary"].as_str()?;

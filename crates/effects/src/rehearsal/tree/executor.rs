@@ -1,4 +1,4 @@
-//! One look at what is there, then a page, or a register where data is asked for.
+//! The tree executor: one search first, then a page, or a register if the deliverable is JSON.
 
 use super::super::executor::lesson;
 use super::super::one_line;
@@ -8,7 +8,7 @@ use super::super::subject::Subject;
 use super::{outline, pad, result, title};
 use serde_json::{Value, json};
 
-pub fn answer(sections: &Sections, demo: bool) -> Value {
+pub(crate) fn answer(sections: &Sections, demo: bool) -> Value {
     let subject = Subject::of(sections.text("objective"));
     let own = title(sections);
     if demo && own == outline::failing_title(&subject) {

@@ -1,22 +1,22 @@
-//! The tree's parts. The root plans studies side by side, a weighing of them, and often a proposal; one study may be
-//! divided once more; whoever has children sums up what they wrote. The `demo` model plays the same with incidents
-//! that people should see once: a question with a default, and a step that fails and is planned anew.
+//! The roles of a tree. The root plans parallel studies, a comparison of them, and often a proposal; one study may be divided once
+//! more; a node with children sums up their results. The `demo` model adds what people should see once: a question with a
+//! default, and a step that fails and is replaced by a new plan.
 
 mod aggregator;
 mod executor;
 mod outline;
 mod planner;
 
-pub use aggregator::answer as aggregator;
-pub use executor::answer as executor;
-pub use planner::answer as planner;
+pub(super) use aggregator::answer as aggregator;
+pub(super) use executor::answer as executor;
+pub(super) use planner::answer as planner;
 
 use super::one_line;
 use super::sections::Sections;
 use serde_json::{Value, json};
 
-/// The model that plays with incidents.
-pub const DEMO: &str = "demo";
+/// The model that adds a question and a failure.
+pub(super) const DEMO: &str = "demo";
 
 fn title(sections: &Sections) -> &str {
     sections.value("task")["title"].as_str().map(str::trim).unwrap_or_default()

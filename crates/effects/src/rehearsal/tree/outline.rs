@@ -1,19 +1,19 @@
-//! What the root's plan looks like for an objective: the same for planner, executor and aggregator, so that each
-//! knows a step again by its title.
+//! The root's plan for an objective. Planner, executor and aggregator derive the same plan, so that each recognises a step by its
+//! title.
 
 use super::super::perspectives::{PERSPECTIVES, Perspective};
 use super::super::prose;
 use super::super::subject::Subject;
 
-pub struct Study {
+pub(super) struct Study {
     pub title: String,
     pub perspective: &'static Perspective,
 }
 
-/// Two or three sides of the objective, none of them twice: with the register they fill one band.
-pub fn studies(subject: &Subject) -> Vec<Study> {
+/// Two or three different perspectives. Together with the register they fill one band.
+pub(super) fn studies(subject: &Subject) -> Vec<Study> {
     let first = subject.choose("first study", PERSPECTIVES.len());
-    // Coprime with the number of perspectives, so that going round meets each of them once.
+    // Coprime with the number of perspectives, so that none is chosen twice.
     let stride = [1, 3, 5, 7][subject.choose("stride", 4)];
     let count = 2 + subject.choose("studies", 2);
     (0..count)
@@ -25,17 +25,17 @@ pub fn studies(subject: &Subject) -> Vec<Study> {
 }
 
 /// The halves of a study that is divided.
-pub fn halves(title: &str) -> [String; 2] {
+pub(super) fn halves(title: &str) -> [String; 2] {
     [format!("{title}: what is known"), format!("{title}: what is missing")]
 }
 
-/// The study this title belongs to, whole or half.
-pub fn study_of(subject: &Subject, title: &str) -> Option<Study> {
+/// The study of a title, also of one of its halves.
+pub(super) fn study_of(subject: &Subject, title: &str) -> Option<Study> {
     studies(subject).into_iter().find(|study| title.starts_with(&study.title))
 }
 
-/// Facts in a form a program can read.
-pub fn register_title(subject: &Subject) -> String {
+/// The step whose result is JSON.
+pub(super) fn register_title(subject: &Subject) -> String {
     let words = subject.pick(
         "register",
         &[
@@ -48,7 +48,7 @@ pub fn register_title(subject: &Subject) -> String {
     prose::fill(subject, words, 0)
 }
 
-pub fn weighing_title(subject: &Subject) -> String {
+pub(super) fn weighing_title(subject: &Subject) -> String {
     let words = subject.pick(
         "weighing",
         &[
@@ -61,8 +61,8 @@ pub fn weighing_title(subject: &Subject) -> String {
     prose::fill(subject, words, 0)
 }
 
-/// Some objectives call for a proposal of their own after the weighing.
-pub fn proposal_title(subject: &Subject) -> Option<String> {
+/// Some objectives have a proposal after the comparison.
+pub(super) fn proposal_title(subject: &Subject) -> Option<String> {
     let words = subject.pick(
         "proposal",
         &["Propose the next steps for {a}", "Draft a decision on {a}", "Write a first version for {b}", ""],
@@ -70,16 +70,17 @@ pub fn proposal_title(subject: &Subject) -> Option<String> {
     (!words.is_empty()).then(|| prose::fill(subject, words, 0))
 }
 
-/// In the demonstration: the study whose executor asks, and the one that fails at first.
-pub fn asking_title(subject: &Subject) -> String {
+/// In the demo: the study whose executor asks a question.
+pub(super) fn asking_title(subject: &Subject) -> String {
     studies(subject).swap_remove(0).title
 }
 
-pub fn failing_title(subject: &Subject) -> String {
+/// In the demo: the study that fails.
+pub(super) fn failing_title(subject: &Subject) -> String {
     studies(subject).swap_remove(1).title
 }
 
-/// What takes the place of the study that failed.
-pub fn instead_title(subject: &Subject) -> String {
+/// Replaces the study that failed.
+pub(super) fn instead_title(subject: &Subject) -> String {
     prose::fill(subject, "Look at {b} more closely, in smaller steps", 0)
 }

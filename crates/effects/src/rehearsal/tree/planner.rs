@@ -1,4 +1,4 @@
-//! Who plans: the root, and one study of an objective that has many. Everybody else does the work.
+//! The tree planner: only the root and one study of an objective with three studies are planned. Every other node is a leaf.
 
 use super::super::one_line;
 use super::super::sections::Sections;
@@ -7,14 +7,14 @@ use super::outline::{self, Study};
 use super::{pad, title};
 use serde_json::{Value, json};
 
-/// What a plan may use.
+/// The limits of a plan.
 struct PlanLimits {
     bands: usize,
     steps: usize,
     nodes: usize,
 }
 
-pub fn answer(sections: &Sections) -> Value {
+pub(crate) fn answer(sections: &Sections) -> Value {
     let subject = Subject::of(sections.text("objective"));
     let allowances = sections.value("allowances");
     let number = |name: &str| allowances[name].as_u64().unwrap_or(0) as usize;
@@ -22,22 +22,22 @@ pub fn answer(sections: &Sections) -> Value {
         PlanLimits { bands: number("max_bands"), steps: number("max_steps_per_band"), nodes: number("nodes_left") };
     let may_grow = number("depth_left") > 0 && limits.bands > 0 && limits.steps > 1 && limits.nodes >= 3;
     match sections.value("task")["depth"].as_u64() {
-        Some(0) if may_grow && sections.value("replan_reason").is_string() => anew(&subject),
-        Some(0) if may_grow && sections.value("plan").is_null() => given(plan(&subject, &limits), sections),
+        Some(0) if may_grow && sections.value("replan_reason").is_string() => replan(&subject),
+        Some(0) if may_grow && sections.value("plan").is_null() => delegated(plan(&subject, &limits), sections),
         Some(1) if may_grow && divides(&subject, title(sections)) => halves(title(sections)),
         _ => leaf(sections),
     }
 }
 
-/// The first step goes to the first subagent there is.
-fn given(mut plan: Value, sections: &Sections) -> Value {
+/// Gives the first step to the first subagent.
+fn delegated(mut plan: Value, sections: &Sections) -> Value {
     if let Some(agent) = sections.items("agents").first() {
         plan["plan"]["bands"][0]["steps"][0]["agent"] = agent["handle"].clone();
     }
     plan
 }
 
-/// The first study of an objective that calls for three or more.
+/// Whether this is the last study of an objective with three.
 fn divides(subject: &Subject, title: &str) -> bool {
     let studies = outline::studies(subject);
     studies.len() > 2 && studies.last().is_some_and(|last| last.title == title)
@@ -108,8 +108,8 @@ fn halves(title: &str) -> Value {
     planned(&format!("\"{}\" has two halves.", one_line(title)), vec![band(0, "Both halves", steps)])
 }
 
-/// What is finished is kept without being named again; something smaller takes the place of what failed.
-fn anew(subject: &Subject) -> Value {
+/// Finished steps are kept without being named; a smaller step replaces the failed one.
+fn replan(subject: &Subject) -> Value {
     let instead =
         step("instead", &outline::instead_title(subject), "The larger step did not work out", "document", true);
     let words = format!("What is finished stays; the gap is closed in a smaller step: {}.", subject.topic);

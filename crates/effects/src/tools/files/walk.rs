@@ -10,20 +10,20 @@ const LONGEST_PATH: usize = 1_000;
 /// A project's configuration, in any directory: the next command that runs there reads it.
 const CONFIGURATION: &str = "pleach.toml";
 
-pub const A_LINK: &str = "it is a link, and links are not followed";
+pub(super) const A_LINK: &str = "it is a link, and links are not followed";
 const LEADS_OUT: &str = "paths are relative to the files directory and must not lead out of it";
 const HIDDEN: &str = "names that begin with a dot are hidden: other programs read their configuration from such files";
 const OURS: &str = "it is Pleach's own configuration or data";
 
 #[derive(Clone)]
-pub struct Workspace {
+pub(super) struct Workspace {
     pub root: PathBuf,
     /// Files and directories of this program, which no path may reach.
     pub own: Vec<PathBuf>,
 }
 
 /// Where a file is or would be.
-pub struct Location {
+pub(super) struct Location {
     pub directory: OwnedFd,
     pub name: String,
 }
@@ -34,13 +34,13 @@ enum Missing {
     Created,
 }
 
-pub fn refused(asked: &str, why: &str) -> String {
+pub(super) fn refused(asked: &str, why: &str) -> String {
     format!("`path` is {:?}: {why}", asked.chars().take(200).collect::<String>())
 }
 
 impl Workspace {
     /// Whether the directory exists and is none of our own.
-    pub fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         self.open_root().map(drop)
     }
 
@@ -54,16 +54,16 @@ impl Workspace {
         open(&root, directory_flags(), Mode::empty()).map_err(|error| unusable(error.to_string()))
     }
 
-    pub fn open_directory(&self, asked: &str) -> Result<OwnedFd, String> {
+    pub(super) fn open_directory(&self, asked: &str) -> Result<OwnedFd, String> {
         self.walk(asked, &names(asked)?, Missing::Refused)
     }
 
-    pub fn find(&self, asked: &str) -> Result<Location, String> {
+    pub(super) fn find(&self, asked: &str) -> Result<Location, String> {
         self.locate(asked, Missing::Refused)
     }
 
     /// Creates missing directories on the way.
-    pub fn find_or_create(&self, asked: &str) -> Result<Location, String> {
+    pub(super) fn find_or_create(&self, asked: &str) -> Result<Location, String> {
         self.locate(asked, Missing::Created)
     }
 
@@ -96,7 +96,7 @@ impl Workspace {
     }
 
     /// Whether a name in an open directory may be used.
-    pub fn check_entry(&self, directory: &OwnedFd, name: &str) -> Result<(), &'static str> {
+    pub(super) fn check_entry(&self, directory: &OwnedFd, name: &str) -> Result<(), &'static str> {
         check_name(name)?;
         let here = fstat(directory).map_err(|_| LEADS_OUT)?;
         let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok();
@@ -155,7 +155,7 @@ fn why_not_entered(at: &OwnedFd, name: &str, error: Errno) -> String {
     }
 }
 
-pub fn kind_of(kind: FileType) -> &'static str {
+pub(super) fn kind_of(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a file",
         FileType::Directory => "a directory",

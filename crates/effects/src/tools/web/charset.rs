@@ -7,7 +7,7 @@ use std::borrow::Cow;
 const SEARCHED: usize = 2_048;
 
 /// The text of a body. Invalid bytes become replacement characters.
-pub fn decoded<'a>(body: &'a [u8], content_type: &str) -> Cow<'a, str> {
+pub(super) fn decoded<'a>(body: &'a [u8], content_type: &str) -> Cow<'a, str> {
     let named = || parameter(content_type).or_else(|| declared_in(body));
     let encoding = Encoding::for_bom(body).map(|(encoding, _)| encoding).or_else(named);
     let encoding = encoding.unwrap_or_else(|| match std::str::from_utf8(body) {

@@ -50,7 +50,7 @@ static NAMED: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
 });
 
 /// Replaces references; anything else stays as it is.
-pub fn decode(text: &str) -> Cow<'_, str> {
+pub(super) fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
     }

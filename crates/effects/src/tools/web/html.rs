@@ -15,7 +15,7 @@ const DEEPEST_LIST: usize = 8;
 
 /// The text of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub(crate) struct Reading {
     pub title: String,
     pub text: String,
     /// The page had more than `most` bytes of text.
@@ -23,7 +23,7 @@ pub struct Reading {
 }
 
 /// The page at `address` as text of about `most` bytes at the most.
-pub fn read(html: &str, address: &Url, most: usize) -> Reading {
+pub(super) fn read(html: &str, address: &Url, most: usize) -> Reading {
     let mut writer = Writer::at(address);
     for token in Tokens::of(html) {
         match token {

@@ -1,4 +1,4 @@
-//! Pages as people write them, and as nobody should.
+//! Ordinary pages, and malformed ones.
 
 use super::*;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn text(html: &str) -> String {
 }
 
 #[test]
-fn markup_is_taken_away_and_scripts_with_what_is_in_them() {
+fn markup_and_scripts_are_removed() {
     let html = "<html><head><title>Oaks &amp; elms</title><style>p{}</style></head><body><p>One <b>bold</b> &lt;tree&gt;</p>\
                 <script>steal('</p>')</script><!-- <p>hidden</p> --><div>Two</div><SCRIPT>x</SCRIPT>";
     let page = page(html);
@@ -21,7 +21,7 @@ fn markup_is_taken_away_and_scripts_with_what_is_in_them() {
 }
 
 #[test]
-fn w2_links_keep_where_they_lead() {
+fn w2_links_keep_their_address() {
     for (html, shown) in [
         ("see <a href='/x?a=1&amp;b=2'>the  page</a>.", "see [the page](https://example.org/x?a=1&b=2)."),
         ("<a href=c.html>c</a>", "[c](https://example.org/a/c.html)"),
@@ -49,7 +49,7 @@ fn w2_headings_lists_tables_and_preformatted_text_keep_their_shape() {
 }
 
 #[test]
-fn w2_what_a_page_hides_is_not_read() {
+fn w2_hidden_elements_are_left_out() {
     for html in [
         "a<svg><text>x</text></svg>b",
         "a<svg/>b",

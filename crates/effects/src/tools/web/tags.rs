@@ -12,14 +12,14 @@ const OPTIONAL_END: [&str; 12] = ["p", "li", "td", "th", "tr", "dt", "dd", "opti
 /// No element has a longer name.
 const LONGEST_NAME: usize = 32;
 
-pub enum Token<'a> {
+pub(super) enum Token<'a> {
     Open(Tag<'a>),
     Close(String),
     /// With its character references.
     Text(&'a str),
 }
 
-pub struct Tag<'a> {
+pub(super) struct Tag<'a> {
     /// In lower case.
     pub name: String,
     /// `<br/>`
@@ -28,16 +28,16 @@ pub struct Tag<'a> {
 }
 
 impl Tag<'_> {
-    pub fn is_void(&self) -> bool {
+    pub(super) fn is_void(&self) -> bool {
         VOID.contains(&self.name.as_str())
     }
 
     /// The raw value of the first attribute of this name; empty for an attribute without a value.
-    pub fn value(&self, name: &str) -> Option<&str> {
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
         Attributes { rest: self.attributes }.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    pub fn is_hidden(&self) -> bool {
+    pub(super) fn is_hidden(&self) -> bool {
         let name = self.name.as_str();
         if NEVER_SHOWN.contains(&name) {
             return true;
@@ -95,12 +95,12 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-pub struct Tokens<'a> {
+pub(super) struct Tokens<'a> {
     rest: &'a str,
 }
 
 impl<'a> Tokens<'a> {
-    pub fn of(html: &'a str) -> Tokens<'a> {
+    pub(super) fn of(html: &'a str) -> Tokens<'a> {
         Tokens { rest: html }
     }
 
