@@ -3,6 +3,9 @@
 //! One job gives one outcome. This crate never appends to the log or folds it, never retries, never serves HTTP, and does not know
 //! what a run does with the outcome.
 
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod delta_throttle;
 pub mod model;
 pub mod parsers;

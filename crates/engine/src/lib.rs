@@ -3,6 +3,9 @@
 //! No IO, no clock, no randomness, no async: `now` is an argument and ids are derived. Everything here
 //! can be folded, replayed and simulated; `tests/purity.rs` keeps the dependency list short.
 
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod actor;
 pub mod answer;
 pub mod batch;

@@ -3,6 +3,9 @@
 //! The model gateway, `fetch_url`, webhooks, the trace exporter, the MCP client and the command line use it. It must not know who
 //! sends a request or what the answer means.
 
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod addresses;
 mod retry_after;
 pub mod sse;

@@ -2,6 +2,9 @@
 //! programs use runs. Only this crate depends on the MCP library, which takes longest to compile. It must not know runs, the
 //! HTTP API or configuration files.
 
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod client;
 pub mod process_isolation;
 pub mod server;

@@ -4,6 +4,9 @@
 //! to runs. This crate writes nothing: an action returns mutations or a command, and the caller commits them. It must not know
 //! HTTP or the log.
 
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod actions;
 mod page;
 pub mod parsers;

@@ -7,6 +7,9 @@
 //! - `breaker` remembers which providers are down; `run_clock` measures a run's work and waits.
 //! - `ports` is what the loop and its tools need from outside; `agents` and `search_terms` belong to it.
 
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod agents;
 pub mod breaker;
 mod driver;

@@ -1,6 +1,9 @@
 //! The server and its command line: configuration, commands, the HTTP API, the sockets and the terminal output. The engine decides
 //! what a run may do; this crate must not. The binary `pleach` is one call of [`run_command_line`].
 
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod api;
 mod api_client;
 mod args;

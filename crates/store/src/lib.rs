@@ -3,6 +3,9 @@
 //! Everything is statements in guarded batches (`sql`), and a backend runs a batch in one transaction
 //! (`backend`). Only `sqlite`, `postgres` and `sql::dialect` know that there are two databases.
 
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod actors;
 mod agent_queue;
 mod agents;
