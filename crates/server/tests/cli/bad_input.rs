@@ -85,7 +85,7 @@ fn h2_a_data_directory_that_is_a_file_is_named() {
 fn h2_an_address_of_another_kind_of_server_is_refused() {
     let home = Home::with(scripts::complete_in(1));
     let elsewhere = home.model().url();
-    says(&home.pleach(&["ls", "--server", &elsewhere]).exits(7).err, &[&elsewhere, "not as a pleach server does"]);
+    says(&home.pleach(&["ls", "--server", &elsewhere]).exits(7).err, &[&elsewhere, "is not a pleach server"]);
 }
 
 #[test]

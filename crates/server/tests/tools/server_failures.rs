@@ -15,7 +15,7 @@ fn b4_errors_of_an_mcp_server_are_shown_where_people_look() {
     let doctor = tool_home.home.pleach(&["doctor"]).exits(1).out;
     for (server, says) in [
         ("gone", "/nowhere/at/all cannot be started"),
-        ("mute", "ended: exit status: 1"),
+        ("mute", "exited: exit status: 1"),
         ("both", "give either command or url, not both"),
         ("far", "it does not answer"),
     ] {

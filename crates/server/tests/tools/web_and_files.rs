@@ -100,7 +100,7 @@ fn s52_files_are_read_and_written_inside_their_directory_only() {
     let run = home.run("Look again", &[]).exits(0).run();
     let said = summaries(&home, &run).join("\n");
     assert!(said.contains("wrote notes/oak.md") && said.contains("in.txt, 5 bytes"), "{said}");
-    assert_eq!(said.matches("do not lead out").count(), 2, "{said}");
+    assert_eq!(said.matches("must not lead out").count(), 2, "{said}");
     assert_eq!(std::fs::read_to_string(root.join("notes/oak.md")).expect("written"), "# Oak");
 }
 

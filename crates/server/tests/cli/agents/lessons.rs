@@ -180,7 +180,7 @@ fn a5_b15_a_node_given_to_a_subagent_remembers_and_only_what_succeeded_is_promot
     assert!(!user_text(other).contains("your_identity") && !user_text(other).contains("add_lesson"));
     let node = id_of(&shop.home.events(id), "Oak");
     assert_eq!(show_node(&shop.home, id, &node)["agent"], "scout");
-    assert!(shop.home.pleach(&["show", id]).exits(0).out.contains("may give work to scout"));
+    assert!(shop.home.pleach(&["show", id]).exits(0).out.contains("may delegate to scout"));
     assert!(shop.home.pleach(&["show", id, "--node", &node]).exits(0).out.contains("given to   scout"));
     let kept = lessons(&shop);
     assert_eq!((kept.len(), &kept[0]["status"], &kept[0]["node_id"]), (1, &json!("promoted"), &json!(node)));
