@@ -1,6 +1,6 @@
 //! Broadcasts a growing answer to the readers of a run, at most 20 times a second.
 
-use engine::effect::{EffectId, Job};
+use engine::effect::{EffectAttempt, EffectId};
 use engine::ids::RunId;
 use engine::model::Role;
 use runtime::live::{Delta, Live};
@@ -20,8 +20,8 @@ pub(crate) struct DeltaThrottle<'a> {
 }
 
 impl<'a> DeltaThrottle<'a> {
-    pub(crate) fn new(live: &'a Live, job: &'a Job, role: Role) -> DeltaThrottle<'a> {
-        let Job { run, effect, attempt, .. } = job;
+    pub(crate) fn new(live: &'a Live, job: &'a EffectAttempt, role: Role) -> DeltaThrottle<'a> {
+        let EffectAttempt { run, effect, attempt, .. } = job;
         DeltaThrottle { live, run_id: run.run_id, effect, attempt: *attempt, role, held: Mutex::default() }
     }
 

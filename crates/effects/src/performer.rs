@@ -7,7 +7,8 @@ use crate::tools::{self, ActionError, Registry, TaskTools, Toolboxes};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
-    CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, RunContext, ToolCall, ToolOutcome, Work,
+    CallError, CallFailure, EffectAttempt, EffectId, ModelCall, ModelReply, Outcome, RunContext, ToolCall, ToolOutcome,
+    Work,
 };
 use engine::request::{Request, Speaker};
 use runtime::live::Live;
@@ -38,7 +39,7 @@ pub struct EffectsPerformer {
 }
 
 impl EffectsPerformer {
-    async fn call_model(&self, call: &ModelCall, job: &Job) -> Result<ModelReply, CallError> {
+    async fn call_model(&self, call: &ModelCall, job: &EffectAttempt) -> Result<ModelReply, CallError> {
         let messages = self.messages(&call.request).await.map_err(unreadable)?;
         let deltas = DeltaThrottle::new(&self.live, job, call.role);
         let key = format!("{}:{}", job.effect, job.attempt);
@@ -87,7 +88,7 @@ impl EffectsPerformer {
 
 #[async_trait]
 impl Performer for EffectsPerformer {
-    async fn perform(&self, job: Job) -> Outcome {
+    async fn perform(&self, job: EffectAttempt) -> Outcome {
         match &job.work {
             Work::Model(call) => Outcome::Model(self.call_model(call, &job).await),
             Work::Tool(call) => self.run_tool(&job.run, call, &job.effect).await,
@@ -169,7 +170,7 @@ mod tests {
             tainted: false,
             now: Timestamp(0),
         };
-        match performer.perform(Job { run, effect: EffectId("i1.plan".into()), attempt: 1, work }).await {
+        match performer.perform(EffectAttempt { run, effect: EffectId("i1.plan".into()), attempt: 1, work }).await {
             Outcome::Model(answer) => answer,
             other => panic!("a model was asked: {other:?}"),
         }

@@ -51,9 +51,9 @@ impl Class {
     }
 }
 
-/// One piece of work, ready to be performed.
+/// One attempt at an effect, ready to be performed.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct EffectAttempt {
     pub run: RunContext,
     pub effect: EffectId,
     pub attempt: u32,
@@ -179,12 +179,12 @@ pub enum Outcome {
     Unavailable(String),
 }
 
-/// A whole answer: only a stream that reached its terminator gets here.
+/// A reply whose stream reached its terminator. A stream that broke is a `CallError`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelReply {
     pub text: String,
     pub usage: Usage,
-    /// The answer was cut at `max_tokens`: never acted upon.
+    /// The model stopped at `max_tokens`. Such a reply is paid for and not used.
     pub truncated: bool,
     pub provider_request_id: Option<String>,
 }

@@ -95,7 +95,7 @@ impl RunId {
 }
 
 /// A UUIDv7 whose time bits are `now` and whose random bits come from `seed`: sortable like any
-/// v7, unguessable without the seed's secret part (the run id), equal for equal inputs.
+/// v7, equal for equal inputs. No access check relies on its being hard to guess.
 pub fn derive(now: Timestamp, seed: &[&[u8]]) -> Uuid {
     let mut hasher = Sha256::new();
     for part in seed {

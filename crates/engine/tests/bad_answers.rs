@@ -2,7 +2,7 @@
 
 mod play;
 
-use engine::effect::Job;
+use engine::effect::EffectAttempt;
 use engine::facts::run::Queued;
 use engine::model::Role;
 use engine::run::{Status, StopReason};
@@ -39,7 +39,7 @@ fn report() -> Value {
 /// The planner's requests, in their own words, as the play goes on.
 type Requests = Rc<RefCell<Vec<String>>>;
 
-fn playing(brief: Queued, mut script: impl FnMut(Role, usize, &Job) -> Value + 'static) -> (Play, Requests) {
+fn playing(brief: Queued, mut script: impl FnMut(Role, usize, &EffectAttempt) -> Value + 'static) -> (Play, Requests) {
     let requests = Requests::default();
     let seen = requests.clone();
     let mut counts = std::collections::BTreeMap::new();

@@ -3,7 +3,9 @@
 mod play;
 
 use engine::actor::Actor;
-use engine::effect::{Class, EffectId, Job, Outcome, Outside, ToolOutcome, ToolOutput, ToolQuestion, ToolSpec, Work};
+use engine::effect::{
+    Class, EffectAttempt, EffectId, Outcome, Outside, ToolOutcome, ToolOutput, ToolQuestion, ToolSpec, Work,
+};
 use engine::facts::effect::Decision;
 use engine::facts::run::Queued;
 use engine::model::Role;
@@ -25,7 +27,7 @@ fn with_tool(kind: Kind, class: Class) -> Queued {
 }
 
 /// Calls the tool in the first iteration (or round), `times` times at once, and then goes on.
-fn letters(times: usize) -> impl FnMut(Role, &Job) -> Result<Value, engine::effect::CallError> {
+fn letters(times: usize) -> impl FnMut(Role, &EffectAttempt) -> Result<Value, engine::effect::CallError> {
     let calls = vec![json!({ "tool": "post__send", "arguments": { "to": "ann" }, "purpose": "send" }); times];
     let (mut planned, mut rounds) = (0, 0);
     move |role, _| {
@@ -58,12 +60,12 @@ fn letters(times: usize) -> impl FnMut(Role, &Job) -> Result<Value, engine::effe
 }
 
 /// Played up to the moment at which the tool is called, with the job of that call.
-fn called(kind: Kind, class: Class) -> (Play, Job) {
+fn called(kind: Kind, class: Class) -> (Play, EffectAttempt) {
     let (play, mut jobs) = called_often(kind, class, 1);
     (play, jobs.remove(0))
 }
 
-fn called_often(kind: Kind, class: Class, times: usize) -> (Play, Vec<Job>) {
+fn called_often(kind: Kind, class: Class, times: usize) -> (Play, Vec<EffectAttempt>) {
     let mut play = Play::new(with_tool(kind, class), letters(times));
     play.step(0);
     for _ in 0..20 {
@@ -85,7 +87,7 @@ fn sent() -> Outcome {
     Outcome::Tool(ToolOutcome { result: Ok(output), mutations: Vec::new() })
 }
 
-fn tell(play: &mut Play, job: &Job, outcome: Outcome) {
+fn tell(play: &mut Play, job: &EffectAttempt, outcome: Outcome) {
     play.now = play.now.plus_ms(1_000);
     play.run.outcome(&job.effect, job.attempt, outcome, None, play.now);
     play.commit();
@@ -99,7 +101,7 @@ fn command(play: &mut Play, command: Command) -> Result<(), String> {
     told
 }
 
-fn again(play: &mut Play) -> Job {
+fn again(play: &mut Play) -> EffectAttempt {
     play.now = play.now.plus_ms(60_000);
     let due = play.run.due(play.now).outside;
     let tool = due.into_iter().find(|effect| play.run.provider(effect).is_none()).expect("the tool is due");

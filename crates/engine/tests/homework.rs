@@ -2,7 +2,7 @@
 
 mod play;
 
-use engine::effect::{CallError, CallFailure, Job, Work};
+use engine::effect::{CallError, CallFailure, EffectAttempt, Work};
 use engine::facts::run::Queued;
 use engine::model::Role;
 use engine::run::{Command, Run, Status, StopReason};
@@ -56,7 +56,7 @@ fn completing(role: Role, iteration: usize, made: &str) -> Value {
 }
 
 /// The jobs a script was given, in order.
-type Asked = Rc<RefCell<Vec<Job>>>;
+type Asked = Rc<RefCell<Vec<EffectAttempt>>>;
 
 /// A play whose planner reads its evidence off the request, like a model would.
 fn happy(brief: Queued) -> (Play, Asked) {
@@ -73,7 +73,8 @@ fn happy(brief: Queued) -> (Play, Asked) {
 
 /// The planner's requests, whole.
 fn planner_requests(play: &Play, asked: &Asked) -> Vec<String> {
-    let is_planner = |job: &&Job| matches!(&job.work, Work::Model(call) if call.role == Role::HomeworkPlanner);
+    let is_planner =
+        |job: &&EffectAttempt| matches!(&job.work, Work::Model(call) if call.role == Role::HomeworkPlanner);
     asked.borrow().iter().filter(is_planner).map(|job| play.whole_text(job)).collect()
 }
 

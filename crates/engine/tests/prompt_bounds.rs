@@ -4,7 +4,7 @@ mod play;
 
 use engine::actor::Actor;
 use engine::budget::BudgetPatch;
-use engine::effect::{Job, Work};
+use engine::effect::{EffectAttempt, Work};
 use engine::facts::run::Queued;
 use engine::model::{Models, Role};
 use engine::run::{Command, Lane, Refusal, StopReason, check_brief};
@@ -15,14 +15,14 @@ use std::rc::Rc;
 
 const PROMPT_BYTES: usize = 24_000 * 3;
 
-type Asked = Rc<RefCell<Vec<Job>>>;
+type Asked = Rc<RefCell<Vec<EffectAttempt>>>;
 
 /// A play that keeps every job its script was given.
-fn asking(brief: Queued, mut script: impl FnMut(Role, usize, &Job) -> Value + 'static) -> (Play, Asked) {
+fn asking(brief: Queued, mut script: impl FnMut(Role, usize, &EffectAttempt) -> Value + 'static) -> (Play, Asked) {
     let asked = Asked::default();
     let seen = asked.clone();
     let play = Play::new(brief, move |role, job| {
-        let of_role = |job: &&Job| role_of(job) == role;
+        let of_role = |job: &&EffectAttempt| role_of(job) == role;
         let before = seen.borrow().iter().filter(of_role).count();
         seen.borrow_mut().push(job.clone());
         Ok(script(role, before + 1, job))
@@ -30,7 +30,7 @@ fn asking(brief: Queued, mut script: impl FnMut(Role, usize, &Job) -> Value + 's
     (play, asked)
 }
 
-fn role_of(job: &Job) -> Role {
+fn role_of(job: &EffectAttempt) -> Role {
     let Work::Model(call) = &job.work else { panic!("a model call") };
     call.role
 }

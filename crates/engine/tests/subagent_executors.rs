@@ -3,7 +3,7 @@
 mod play;
 
 use engine::actor::Actor;
-use engine::effect::{Job, Work};
+use engine::effect::{EffectAttempt, Work};
 use engine::facts::run::Queued;
 use engine::model::Role;
 use engine::run::{Run, Status};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-type Asked = Rc<RefCell<Vec<(Role, Job)>>>;
+type Asked = Rc<RefCell<Vec<(Role, EffectAttempt)>>>;
 
 fn with_scout(objective: &str) -> Queued {
     Queued { agents: vec![scout()], ..brief(objective) }

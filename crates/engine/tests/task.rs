@@ -4,7 +4,7 @@ mod play;
 
 use engine::actor::Actor;
 use engine::budget::BudgetPatch;
-use engine::effect::{CallError, CallFailure, Job};
+use engine::effect::{CallError, CallFailure, EffectAttempt};
 use engine::facts::run::{Agent, Queued};
 use engine::ids::{ActorId, derive};
 use engine::model::Role;
@@ -29,7 +29,7 @@ fn done() -> Value {
     json!({ "action": "done", "message": "The hours are written down." })
 }
 
-type Asked = Rc<RefCell<Vec<(Role, Job)>>>;
+type Asked = Rc<RefCell<Vec<(Role, EffectAttempt)>>>;
 
 /// The agent takes `steps` in turn, the last of them for ever, and then reflects.
 fn scripted_task(brief: Queued, steps: Vec<Value>, reflection: Result<Value, CallError>) -> (Play, Asked) {

@@ -39,7 +39,7 @@ pub fn check_url(text: &str, private: PrivateAddresses) -> Result<Url, String> {
 
 fn refused(host: &str) -> String {
     format!(
-        "{host} is inside this network; only webhooks_private = true (for webhooks) or fetch_private = true (for fetch_url) allows that"
+        "{host} is a private or reserved address, and the configuration does not allow those (webhooks_private, fetch_private)"
     )
 }
 

@@ -1,8 +1,8 @@
 //! The product as markdown pages. Users and programs read them over HTTP; a subagent works through them in a task run.
 //!
 //! A page shows what its reader may see now and offers the actions its reader may take: those of the tool registry, and commands
-//! to runs. This crate writes nothing: an action returns mutations or a command, and the caller commits them. It must not know
-//! HTTP or the log.
+//! to runs. This crate writes nothing: an action returns mutations or a command, and the caller commits them. It uses the
+//! status numbers of HTTP for its results, and must not know the HTTP library or the log.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

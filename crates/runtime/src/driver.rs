@@ -10,10 +10,10 @@ use crate::perform::perform;
 use crate::ports::{Append, AppendError, Claimed, Lease, Performer, StoreError};
 use crate::run_clock::RunClock;
 use crate::run_commands::{CommandError, DriverMessage, PendingCommand, RunCommands};
-use crate::views::Keeper;
+use crate::views::CheckpointWriter;
 use engine::actor::Actor;
 use engine::batch::RunRow;
-use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work, only_creates};
+use engine::effect::{CallError, CallFailure, EffectAttempt, EffectId, Outcome, ToolOutcome, Work, only_creates};
 use engine::event::Event;
 use engine::projection;
 use engine::run::{Command, Parked, Run, Status};
@@ -73,12 +73,12 @@ pub(crate) struct Driver {
     lease: Lease,
     run: Run,
     time: RunClock,
-    keeper: Keeper,
+    keeper: CheckpointWriter,
     messages: mpsc::UnboundedReceiver<DriverMessage>,
     flights: JoinSet<(EffectId, u32, Outcome)>,
     providers: HashMap<EffectId, String>,
     since_commit: Vec<Input>,
-    ready: Vec<Job>,
+    ready: Vec<EffectAttempt>,
     wake_at: Option<Timestamp>,
     conflicts: HashMap<Uuid, u32>,
     drafted: Vec<(EffectId, Vec<Uuid>)>,
@@ -109,7 +109,7 @@ impl Driver {
             lease: claimed.lease,
             run,
             time,
-            keeper: Keeper::default(),
+            keeper: CheckpointWriter::default(),
             messages,
             flights: JoinSet::new(),
             providers: HashMap::new(),
@@ -262,7 +262,7 @@ impl Driver {
         self.breaker.admit(provider, self.now())
     }
 
-    fn launch(&mut self, job: Job) {
+    fn launch(&mut self, job: EffectAttempt) {
         if let Work::Model(call) = &job.work {
             self.providers.insert(job.effect.clone(), call.model.provider.clone());
         }
@@ -460,7 +460,7 @@ async fn load_patiently(commands: &RunCommands, lease: &Lease, stopping: &Cancel
 }
 
 /// Everything but a creation must see what was drafted before it.
-fn reads(job: &Job) -> bool {
+fn reads(job: &EffectAttempt) -> bool {
     !matches!(&job.work, Work::Tool(call) if only_creates(&call.tool))
 }
 

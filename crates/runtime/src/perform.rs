@@ -1,12 +1,12 @@
 //! Performs one piece of work. The run always learns the outcome, even of a panic.
 
 use crate::ports::Performer;
-use engine::effect::{CallError, CallFailure, Job, Outcome, ToolOutcome, Work};
+use engine::effect::{CallError, CallFailure, EffectAttempt, Outcome, ToolOutcome, Work};
 use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
 
 /// A performer that panics has failed at this one call; the run learns of it like of any other failure.
-pub(crate) async fn perform(performer: &dyn Performer, job: Job) -> Outcome {
+pub(crate) async fn perform(performer: &dyn Performer, job: EffectAttempt) -> Outcome {
     let (is_model, outside) =
         (matches!(job.work, Work::Model(_)), matches!(&job.work, Work::Tool(call) if call.outside.is_some()));
     let what = format!("the performer of {} panicked", job.effect);

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use engine::actor::ActorKind;
 use engine::batch::{Batch, Rows, RunRow, StepRow};
 use engine::blob::Hash;
-use engine::effect::{Job, Outcome};
+use engine::effect::{EffectAttempt, Outcome};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
@@ -22,7 +22,7 @@ pub trait Clock: Send + Sync + 'static {
 /// Performs one piece of work at the edge of the world. Failures are data, never panics or errors.
 #[async_trait]
 pub trait Performer: Send + Sync + 'static {
-    async fn perform(&self, job: Job) -> Outcome;
+    async fn perform(&self, job: EffectAttempt) -> Outcome;
 }
 
 /// The right to drive one run, until it lapses or someone else is given a higher epoch.

@@ -1,26 +1,26 @@
-//! Views of runs at any seq, folded from the nearest checkpoint; and the checkpoints, kept as a run is driven
-//! so that nobody ever folds more than one stretch.
+//! Views of runs at any seq, folded from the nearest checkpoint. The driver stores checkpoints as the run grows, so a reader
+//! never folds more than one checkpoint interval.
 
 use crate::ports::{Log, StoreError};
 use engine::event::Event;
 use engine::ids::RunId;
 use engine::view::{FORMAT, View};
 
-/// A checkpoint is kept after every event whose seq is a multiple of this.
-pub const STRETCH: u64 = 5_000;
+/// A checkpoint is stored after every event whose seq is a multiple of this.
+pub const CHECKPOINT_INTERVAL: u64 = 5_000;
 const PAGE: usize = 1_000;
 
 /// The view after `seq`; `None` when the run has no such event.
-pub async fn at(log: &(impl Log + ?Sized), run: RunId, seq: u64) -> Result<Option<View>, StoreError> {
-    let kept = match seq >= STRETCH {
+pub async fn view_at(log: &(impl Log + ?Sized), run: RunId, seq: u64) -> Result<Option<View>, StoreError> {
+    let kept = match seq >= CHECKPOINT_INTERVAL {
         true => log.checkpoint(run, seq, FORMAT).await?.and_then(|text| View::decode(&text).ok()),
         false => None,
     };
-    onward(log, run, kept, seq).await
+    fold_to(log, run, kept, seq).await
 }
 
-/// Fold on from a view to `seq`. Stretches that were never kept are kept now.
-pub async fn onward(
+/// Fold on from a view to `seq`. Stores the checkpoints that are missing on the way.
+pub async fn fold_to(
     log: &(impl Log + ?Sized),
     run: RunId,
     from: Option<View>,
@@ -44,7 +44,7 @@ pub async fn onward(
                 None => view = View::from_first_event(&event),
             }
             match &view {
-                Some(view) => keep(log, run, view).await,
+                Some(view) => store_checkpoint_if_due(log, run, view).await,
                 None => {
                     return Err(StoreError::Unusable(format!("the log of run {run} does not begin with run.queued")));
                 }
@@ -53,9 +53,9 @@ pub async fn onward(
     }
 }
 
-/// Where a stretch ends. A checkpoint that cannot be kept is made again when it is needed.
-async fn keep(log: &(impl Log + ?Sized), run: RunId, view: &View) {
-    if !view.seq().is_multiple_of(STRETCH) {
+/// A checkpoint that cannot be stored is made again when it is needed.
+async fn store_checkpoint_if_due(log: &(impl Log + ?Sized), run: RunId, view: &View) {
+    if !view.seq().is_multiple_of(CHECKPOINT_INTERVAL) {
         return;
     }
     let kept = match view.encode() {
@@ -70,11 +70,11 @@ async fn keep(log: &(impl Log + ?Sized), run: RunId, view: &View) {
 /// Keeps the checkpoints of one run while it is driven. Short runs cost nothing: the view begins with the
 /// first stretch that ends.
 #[derive(Default)]
-pub(crate) struct Keeper {
+pub(crate) struct CheckpointWriter {
     view: Option<View>,
 }
 
-impl Keeper {
+impl CheckpointWriter {
     pub(crate) async fn committed(&mut self, log: &(impl Log + ?Sized), run: RunId, events: &[Event]) {
         let Some(last) = events.last().map(|event| event.seq) else { return };
         let first = events[0].seq;
@@ -82,12 +82,12 @@ impl Keeper {
             Some(mut view) => {
                 for event in events {
                     view.apply(event);
-                    keep(log, run, &view).await;
+                    store_checkpoint_if_due(log, run, &view).await;
                 }
                 self.view = Some(view);
             }
-            None if first.div_ceil(STRETCH) <= last / STRETCH => {
-                self.view = at(log, run, last).await.unwrap_or_default();
+            None if first.div_ceil(CHECKPOINT_INTERVAL) <= last / CHECKPOINT_INTERVAL => {
+                self.view = view_at(log, run, last).await.unwrap_or_default();
             }
             None => {}
         }

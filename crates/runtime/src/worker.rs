@@ -48,7 +48,7 @@ pub struct Worker {
     held: BTreeMap<RunId, (Lease, CancellationToken)>,
     drivers: JoinSet<DriveEnd>,
     tasks: HashMap<Id, Lease>,
-    /// Runs that this program cannot read or drive: never claimed again by this process.
+    /// Runs that this process cannot read or drive. A claim that returns one is left to lapse, so that another process can try.
     set_aside: HashSet<RunId>,
     stopping: CancellationToken,
     /// Since when every claim and renewal failed.
@@ -91,7 +91,7 @@ impl Worker {
         self.commands.clone()
     }
 
-    /// Drive until `cancel`, then let calls in flight finish (within ten seconds) and release everything.
+    /// Drive until `cancel`, then stop the drivers, which wait for calls in flight for a limited time, and release every lease.
     pub async fn serve(mut self, cancel: CancellationToken) {
         let mut renewal = tokio::time::interval(self.config.lease / 3);
         let mut watch = tokio::time::interval(WATCH_EVERY);

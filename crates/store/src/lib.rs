@@ -40,7 +40,7 @@ mod workspace;
 
 pub use documents::DocumentVersion;
 pub use lessons::Lesson;
-pub use maintenance::{Anchor, Copied, Damage, Departure, Depth, Examination, LogCheck, Pruned, copy};
+pub use maintenance::{Anchor, AnchorMismatch, Copied, Damage, Depth, Examination, LogCheck, Pruned, copy};
 pub use postgres::Variables;
 pub use removal::Removed;
 pub use runtime::ports::StoreError;

@@ -51,7 +51,8 @@ impl<'a> ToolContext<'a> {
         self.call.agent
     }
 
-    /// Derived from the effect, so that a repeated attempt gives the same id.
+    /// Derived from the run, the effect and the time of the call. A mutation commits with its outcome or not at all, so an attempt
+    /// that is repeated at another time cannot create the same thing twice.
     pub(super) fn mint<T: From<Uuid>>(&self, nth: u8) -> T {
         ids::derive(self.run.now, &[self.run.run_id.0.as_bytes(), self.effect.0.as_bytes(), &[nth]]).into()
     }

@@ -6,7 +6,9 @@ use super::{Input, Run, Want};
 use crate::actor::Actor;
 use crate::blob::Blob;
 use crate::budget::{Admission, Exhausted, Reserve, Settled};
-use crate::effect::{CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
+use crate::effect::{
+    CallError, CallFailure, EffectAttempt, EffectId, ModelCall, ModelReply, Outcome, ToolOutcome, Work,
+};
 use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::{Failed, MessageDelivered, ProviderWaiting, Recovered, ResumeReason};
 use crate::time::Timestamp;
@@ -130,7 +132,7 @@ impl Run {
     }
 
     /// Record the intent of a call. `None` when there is no room now, or never (then that is recorded).
-    pub fn intend(&mut self, effect: &EffectId, now: Timestamp) -> Option<Job> {
+    pub fn intend(&mut self, effect: &EffectId, now: Timestamp) -> Option<EffectAttempt> {
         let wrap_up = self.want(effect)?.wrap_up;
         let work = self.rules().work(&self.shared, effect)?;
         let reserve = match &work {
@@ -150,13 +152,13 @@ impl Run {
         let started = self.started(effect, attempt, &work, reserve);
         self.emit_at(self.rules().node_ref(effect), started, Actor::Platform, now);
         self.deliver_messages(effect, &work, now);
-        Some(Job { run: self.shared.context(now), effect: effect.clone(), attempt, work })
+        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), attempt, work })
     }
 
     /// A built-in tool needs no intent: its changes and its outcome are one commit.
-    pub fn inline_job(&self, effect: &EffectId, now: Timestamp) -> Option<Job> {
+    pub fn inline_job(&self, effect: &EffectId, now: Timestamp) -> Option<EffectAttempt> {
         let work = self.rules().work(&self.shared, effect)?;
-        Some(Job { run: self.shared.context(now), effect: effect.clone(), attempt: 1, work })
+        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), attempt: 1, work })
     }
 
     pub(super) fn want(&self, effect: &EffectId) -> Option<Want> {

@@ -8,7 +8,8 @@ use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;
 use engine::effect::{
-    CallError, CallFailure, EffectId, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work,
+    CallError, CallFailure, EffectAttempt, EffectId, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage,
+    Work,
 };
 use engine::event::Event;
 use engine::facts::run::{Agent, Queued};
@@ -87,7 +88,7 @@ pub(crate) fn learned(play: &Play) -> (Vec<String>, Vec<(usize, String)>) {
     (kept, promoted)
 }
 
-pub(crate) type Script = Box<dyn FnMut(Role, &Job) -> Result<Value, CallError>>;
+pub(crate) type Script = Box<dyn FnMut(Role, &EffectAttempt) -> Result<Value, CallError>>;
 
 pub(crate) struct Play {
     pub run: Run,
@@ -103,7 +104,10 @@ pub(crate) struct Play {
 }
 
 impl Play {
-    pub(crate) fn new(brief: Queued, script: impl FnMut(Role, &Job) -> Result<Value, CallError> + 'static) -> Play {
+    pub(crate) fn new(
+        brief: Queued,
+        script: impl FnMut(Role, &EffectAttempt) -> Result<Value, CallError> + 'static,
+    ) -> Play {
         let id = RunId(derive(START, &[b"run"]));
         let run = Run::create(id, brief.clone(), Actor::Person(brief.owner), START).expect("a run");
         let mut play = Play {
@@ -185,7 +189,7 @@ impl Play {
     }
 
     /// The answer to a call arrives.
-    pub(crate) fn land(&mut self, job: &Job) {
+    pub(crate) fn land(&mut self, job: &EffectAttempt) {
         let outcome = self.answer(job);
         self.run.outcome(&job.effect, job.attempt, outcome, None, self.now);
         self.commit();
@@ -202,7 +206,7 @@ impl Play {
         self.now = self.run.shared.updated_at;
     }
 
-    fn answer(&mut self, job: &Job) -> Outcome {
+    fn answer(&mut self, job: &EffectAttempt) -> Outcome {
         let Work::Model(call) = &job.work else { panic!("not a model call") };
         let usage = self.usage;
         Outcome::Model((self.script)(call.role, job).map(|answer| ModelReply {
@@ -218,7 +222,7 @@ impl Play {
         self.denied.insert(tool.into(), why.into());
     }
 
-    pub(crate) fn whole_text(&self, job: &Job) -> String {
+    pub(crate) fn whole_text(&self, job: &EffectAttempt) -> String {
         let Work::Model(call) = &job.work else { panic!("not a model call") };
         let messages = call.request.render(|hash| self.blobs.get(&hash).cloned()).expect("every part is stored");
         messages.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n")
@@ -230,7 +234,7 @@ impl Play {
 }
 
 /// A request's own words, stored parts marked.
-pub(crate) fn own_text(job: &Job) -> String {
+pub(crate) fn own_text(job: &EffectAttempt) -> String {
     let Work::Model(call) = &job.work else { panic!("not a model call") };
     let parts = call.request.messages.iter().flat_map(|message| &message.parts);
     parts
@@ -242,7 +246,7 @@ pub(crate) fn own_text(job: &Job) -> String {
 }
 
 /// A tiny workspace: creating works, searching finds one document, anything else is refused.
-pub(crate) fn tool(job: &Job) -> ToolOutcome {
+pub(crate) fn tool(job: &EffectAttempt) -> ToolOutcome {
     let Work::Tool(call) = &job.work else { panic!("not a tool call") };
     match call.tool.as_str() {
         "create_document" if call.arguments["title"].is_string() => {

@@ -20,7 +20,7 @@ mod subagents;
 
 use audit::audit;
 use engine::actor::Actor;
-use engine::effect::{CallError, Job};
+use engine::effect::{CallError, EffectAttempt};
 use engine::facts::run::Queued;
 use engine::ids::NodeId;
 use engine::model::Role;
@@ -35,7 +35,7 @@ fn brief(objective: &str) -> Queued {
 }
 
 /// The node a request is for: the one line that is not JSON.
-fn title(job: &Job) -> String {
+fn title(job: &EffectAttempt) -> String {
     let text = own_text(job);
     let mut titles = text.lines().filter_map(|line| line.strip_prefix("Node: "));
     let title = titles.next().expect("a title").to_owned();
@@ -81,7 +81,7 @@ fn summed(label: &str) -> Value {
 /// A model that plays its part unless `special` says otherwise.
 fn scripted(
     brief: Queued,
-    mut special: impl FnMut(Role, &str, &Job) -> Option<Result<Value, CallError>> + 'static,
+    mut special: impl FnMut(Role, &str, &EffectAttempt) -> Option<Result<Value, CallError>> + 'static,
 ) -> Play {
     Play::new(brief, move |role, job| {
         let title = title(job);

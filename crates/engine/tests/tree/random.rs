@@ -23,7 +23,7 @@ fn bands(seed: u64, place: &str) -> Value {
     json!({ "mode": "plan", "plan": { "summary": "", "bands": bands } })
 }
 
-fn answer(seed: u64, faults: u64, role: Role, job: &Job) -> Result<Value, CallError> {
+fn answer(seed: u64, faults: u64, role: Role, job: &EffectAttempt) -> Result<Value, CallError> {
     let place = &job.effect.0;
     let fault = draw(seed, &format!("{place} fault {}", job.attempt), 100);
     if fault < faults / 2 {
@@ -97,7 +97,7 @@ fn unpark(play: &mut Play) {
 /// Calls out in the world, coming back in any order, or never.
 struct Loose {
     play: Play,
-    out: Vec<Job>,
+    out: Vec<EffectAttempt>,
 }
 
 impl Loose {

@@ -22,7 +22,7 @@ fn learns(text: &str) -> Value {
     json!({ "tool_calls": [lesson(text)], "artifacts": [], "result": null, "question": null, "scratchpad": pad("keeps it") })
 }
 
-type Seen = Rc<RefCell<Vec<(Role, String, Job)>>>;
+type Seen = Rc<RefCell<Vec<(Role, String, EffectAttempt)>>>;
 
 /// The root shares out; "Step a" keeps a lesson in its first round and is then done, or fails.
 fn played(leaf: bool, fails: bool) -> (Play, Seen) {

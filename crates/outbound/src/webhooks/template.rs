@@ -1,5 +1,5 @@
-//! Renders a delivery as its receiver wants it: Standard Webhooks, Slack, Discord or ntfy. The text may come from a model, so
-//! nothing in it can become a mention, a link or a header.
+//! Renders a delivery as its receiver wants it: Standard Webhooks, Slack, Discord or ntfy. The text may come from a model:
+//! mentions are disabled, header values are encoded, and the link syntax of Slack is escaped.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,7 +1,7 @@
 //! A performer that counts what it is asked for and answers when the test lets it.
 
 use async_trait::async_trait;
-use engine::effect::{EffectId, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, Usage, Work};
+use engine::effect::{EffectAttempt, EffectId, ModelReply, Outcome, ToolOutcome, ToolOutput, Usage, Work};
 use engine::ids::DocumentId;
 use engine::workspace::{Mutation, Scope};
 use runtime::ports::{Library, Performer};
@@ -100,7 +100,7 @@ impl Scripted {
 
 #[async_trait]
 impl Performer for Scripted {
-    async fn perform(&self, job: Job) -> Outcome {
+    async fn perform(&self, job: EffectAttempt) -> Outcome {
         let Work::Model(_) = job.work else {
             self.tool_calls.send_modify(|calls| *calls += 1);
             return self.rewrite().await;

@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use store::keys::{Begun, Credential, KeptAnswer};
+use store::keys::{Credential, KeptAnswer, Reservation};
 
 pub(super) const HEADER: &str = "idempotency-key";
 const MAX_NAME: usize = 255;
@@ -50,12 +50,12 @@ async fn attempt(
         hasher.update(part);
     }
     match app.store.begin(by, &name, hasher.finalize().into(), app.clock.now()).await? {
-        Begun::First => {
+        Reservation::New => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
             store_response(app, by, &name, returns_secret, response).await
         }
-        Begun::Done(answer) => Ok(replay(answer)),
-        Begun::Pending => Err(Problem {
+        Reservation::Completed(answer) => Ok(replay(answer)),
+        Reservation::InProgress => Err(Problem {
             retry_after: Some(1),
             ..Problem::new(
                 StatusCode::CONFLICT,
@@ -63,7 +63,7 @@ async fn attempt(
                 "a request with this Idempotency-Key is still being carried out; try again in a moment",
             )
         }),
-        Begun::Another => Err(Problem::invalid(
+        Reservation::DifferentRequest => Err(Problem::invalid(
             "idempotency_key_reused",
             "this Idempotency-Key was used for a request with another path or body; nothing was changed. Choose a new key",
         )),

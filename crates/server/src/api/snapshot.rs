@@ -68,8 +68,8 @@ pub(crate) struct Views {
 impl Views {
     async fn json(&self, app: &AppState, run: RunId, seq: u64, last_seq: u64) -> ApiResult<String> {
         let view = match self.take(run, seq) {
-            Some(view) => views::onward(app.store.as_ref(), run, Some(view), seq).await?,
-            None => views::at(app.store.as_ref(), run, seq).await?,
+            Some(view) => views::fold_to(app.store.as_ref(), run, Some(view), seq).await?,
+            None => views::view_at(app.store.as_ref(), run, seq).await?,
         };
         let view = view.ok_or_else(|| Problem::not_found("run"))?;
         let json = view.to_json(last_seq).map_err(|error| StoreError::Unusable(error.to_string()))?;
@@ -80,7 +80,7 @@ impl Views {
     /// A cached view that is no further from `seq` than a stored checkpoint could be.
     fn take(&self, run: RunId, seq: u64) -> Option<View> {
         let mut kept = self.kept();
-        let near = |view: &View| view.seq() <= seq && view.seq() >= seq - seq % views::STRETCH;
+        let near = |view: &View| view.seq() <= seq && view.seq() >= seq - seq % views::CHECKPOINT_INTERVAL;
         let found = kept.iter().position(|(of, view)| *of == run && near(view))?;
         kept.remove(found).map(|(_, view)| view)
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::{Anchor, Departure, LogCheck, SqlStore};
+use store::{Anchor, AnchorMismatch, LogCheck, SqlStore};
 
 const DIGEST: &str = "digest";
 
@@ -78,11 +78,11 @@ pub(crate) async fn compare(session: &Session, file: PathBuf) -> Result<u8, Fail
 /// The event at that seq must have that hash, and the chain up to it must be intact.
 async fn difference(store: &SqlStore, anchor: &Anchor) -> Result<Option<String>, store::StoreError> {
     Ok(match store.departure(anchor).await? {
-        Some(Departure::Gone) => Some("it is gone: pruned, deleted or lost".into()),
-        Some(Departure::Shorter { last_seq }) => {
+        Some(AnchorMismatch::Missing) => Some("it is gone: pruned, deleted or lost".into()),
+        Some(AnchorMismatch::Truncated { last_seq }) => {
             Some(format!("its log ends at event {last_seq}, before event {}", anchor.seq))
         }
-        Some(Departure::Rewritten) => Some(format!("event {} is not the one in the file", anchor.seq)),
+        Some(AnchorMismatch::Rewritten) => Some(format!("event {} is not the one in the file", anchor.seq)),
         None => match store.verify(anchor.run).await? {
             LogCheck::Broken { seq, what } => Some(format!("damaged at event {seq}: {what}")),
             LogCheck::Intact { .. } => None,

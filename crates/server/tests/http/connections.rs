@@ -85,7 +85,11 @@ fn sec_s92_it_listens_on_this_machine_only_and_warns_about_other_addresses() {
     assert!(server.url.starts_with("http://127.0.0.1:") && server.log().is_empty(), "{}", server.log());
     server.get(&Visitor::default(), "/api/runs").is(401);
     let exposed = Server::start(Home::bare().set("PLEACH_LISTEN", "0.0.0.0:0"));
-    assert!(exposed.log().contains("warning: other machines can reach 0.0.0.0:") && exposed.log().contains("TLS"), "{}", exposed.log());
+    assert!(
+        exposed.log().contains("warning: other machines can reach 0.0.0.0:") && exposed.log().contains("TLS"),
+        "{}",
+        exposed.log()
+    );
     exposed.get(&Visitor::default(), "/api/runs").is(401);
     let behind = Home::bare().set("PLEACH_LISTEN", "0.0.0.0:0").set("PLEACH_PUBLIC_URL", "https://pleach.example.org");
     assert_eq!(Server::start(behind).log(), "", "somebody in front encrypts");

@@ -48,7 +48,7 @@ pub fn long_run(home: &Home, length: u64) -> RunId {
             store.append(Append { batch, rows, fence: None, claim_for: None }).await.expect("stored");
         }
         // As whoever drives a run keeps them on the way.
-        views::at(store.as_ref(), id, length).await.expect("folded").expect("that far");
+        views::view_at(store.as_ref(), id, length).await.expect("folded").expect("that far");
     });
     id
 }

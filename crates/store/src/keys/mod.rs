@@ -112,17 +112,17 @@ pub struct KeptAnswer {
     pub body: String,
 }
 
-/// What is known of a request that carries a key of its sender's.
+/// What the store knows of an idempotency key that a request carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Begun {
-    /// The first of its name: do it, then say how it went.
-    First,
-    /// The same request is being worked on.
-    Pending,
-    /// It was done.
-    Done(KeptAnswer),
-    /// The key belongs to another request.
-    Another,
+pub enum Reservation {
+    /// The key was free and is reserved now: handle the request, then store its answer.
+    New,
+    /// The same request is in progress.
+    InProgress,
+    /// The same request was answered.
+    Completed(KeptAnswer),
+    /// The key belongs to a different request.
+    DifferentRequest,
 }
 
 /// Seconds an unfinished request keeps its key: longer than any request takes, short enough that a crash is forgotten.

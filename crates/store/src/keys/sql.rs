@@ -1,7 +1,8 @@
 //! Credentials and kept answers on SQL.
 
 use super::{
-    Begun, Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+    Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, Reservation,
+    UNFINISHED_SECONDS,
 };
 use crate::log::unguarded;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id, page};
@@ -124,39 +125,39 @@ impl SqlStore {
         Ok(ids.iter().filter(|id| !valid.contains(id)).copied().collect())
     }
 
-    /// Take a request's name, or say what became of it.
+    /// Reserves an idempotency key for a request, or says what became of the request that holds it.
     pub async fn begin(
         &self,
         by: Credential,
         name: &str,
         request: Digest,
         now: Timestamp,
-    ) -> Result<Begun, StoreError> {
+    ) -> Result<Reservation, StoreError> {
         let forget = Statement::new("DELETE FROM kept_answers WHERE at < ?1", vec![before(now, KEPT_SECONDS)]);
         let stale = before(now, UNFINISHED_SECONDS);
         let values =
             vec![Value::from(by.to_string()), Value::from(name), Value::from(request.to_vec()), rows::time(now), stale];
         let written = self.backend.write(vec![forget, Statement::new(BEGIN, values)]).await.map_err(unguarded)?;
         if written.get(1).is_some_and(|rows| !rows.is_empty()) {
-            return Ok(Begun::First);
+            return Ok(Reservation::New);
         }
         let sql = "SELECT request, status, content_type, body FROM kept_answers WHERE credential = ?1 AND name = ?2";
         let found =
             self.backend.read(Statement::new(sql, vec![Value::from(by.to_string()), Value::from(name)])).await?;
-        // Given back between the two looks: whoever asks again is the first.
-        let Some(row) = found.first() else { return Ok(Begun::Pending) };
+        // The key was released between the insert and this read; the client retries and gets it.
+        let Some(row) = found.first() else { return Ok(Reservation::InProgress) };
         if row.bytes(0)? != request {
-            return Ok(Begun::Another);
+            return Ok(Reservation::DifferentRequest);
         }
-        let Some(status) = row.optional_int(1)? else { return Ok(Begun::Pending) };
-        Ok(Begun::Done(KeptAnswer {
+        let Some(status) = row.optional_int(1)? else { return Ok(Reservation::InProgress) };
+        Ok(Reservation::Completed(KeptAnswer {
             status: u16::try_from(status).unwrap_or_default(),
             content_type: row.text(2)?.to_owned(),
             body: row.text(3)?.to_owned(),
         }))
     }
 
-    /// Keep its answer; with `None` the name is free again.
+    /// Stores the answer of the request that reserved the key. `None` releases the key.
     pub async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
         let statement = match answer {
             Some(answer) => Statement::new(

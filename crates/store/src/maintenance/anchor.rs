@@ -17,11 +17,11 @@ pub struct Anchor {
 
 /// How a log differs from what was written down of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Departure {
+pub enum AnchorMismatch {
     /// The run is gone, pruned or deleted.
-    Gone,
+    Missing,
     /// It ends before that event.
-    Shorter { last_seq: u64 },
+    Truncated { last_seq: u64 },
     /// It has that event, and not with that hash.
     Rewritten,
 }
@@ -40,13 +40,13 @@ impl SqlStore {
     }
 
     /// What became of a log since it was written down; `None` when it still holds that.
-    pub async fn departure(&self, anchor: &Anchor) -> Result<Option<Departure>, StoreError> {
+    pub async fn departure(&self, anchor: &Anchor) -> Result<Option<AnchorMismatch>, StoreError> {
         Ok(match self.hash_at(anchor.run, anchor.seq).await? {
             Some(hash) if hash == anchor.hash => None,
-            Some(_) => Some(Departure::Rewritten),
+            Some(_) => Some(AnchorMismatch::Rewritten),
             None => Some(match self.last_seq(anchor.run).await? {
-                Some(last_seq) => Departure::Shorter { last_seq },
-                None => Departure::Gone,
+                Some(last_seq) => AnchorMismatch::Truncated { last_seq },
+                None => AnchorMismatch::Missing,
             }),
         })
     }

@@ -9,7 +9,7 @@ mod rebuild;
 mod references;
 mod verify;
 
-pub use anchor::{Anchor, Departure};
+pub use anchor::{Anchor, AnchorMismatch};
 pub(crate) use copy::is_unfinished;
 pub use copy::{Copied, copy};
 pub use examine::{Damage, Depth, Examination};

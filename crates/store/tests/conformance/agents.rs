@@ -3,7 +3,7 @@
 use crate::played::{dumps, played, replied, sql};
 use crate::world::{LONG, World, brief, document, drafted, fenced, fresh, now, run_id};
 use engine::actor::Actor;
-use engine::effect::{Job, Outcome, ToolOutcome, ToolOutput, Work};
+use engine::effect::{EffectAttempt, Outcome, ToolOutcome, ToolOutput, Work};
 use engine::facts::run::{Agent, Queued};
 use engine::ids::ActorId;
 use engine::model::Role;
@@ -74,7 +74,7 @@ fn shown(content: Value) -> ToolOutcome {
 async fn run_errand(world: &World, agent: &AgentRecord, learned: &'static str) -> Run {
     let (id, mut asked) = (agent.id, 0);
     let based_on = world.store.scratchpad(id).await.unwrap().map_or(0, |pad| pad.version);
-    played(world, errand(world, agent), move |job: &Job| match &job.work {
+    played(world, errand(world, agent), move |job: &EffectAttempt| match &job.work {
         Work::Model(call) if call.role == Role::AgentReflection => replied(json!({"scratchpad": learned})),
         Work::Model(_) => {
             asked += 1;

@@ -2,7 +2,7 @@
 
 use crate::played::replied;
 use crate::world::{LONG, World, brief, run_id};
-use engine::effect::{CallError, CallFailure, Job, Outcome};
+use engine::effect::{CallError, CallFailure, EffectAttempt, Outcome};
 use engine::facts::run::Queued;
 use engine::run::{Kind, Status};
 use runtime::ports::Performer;
@@ -32,7 +32,7 @@ struct Jolted {
 
 #[async_trait::async_trait]
 impl Performer for Jolted {
-    async fn perform(&self, _job: Job) -> Outcome {
+    async fn perform(&self, _job: EffectAttempt) -> Outcome {
         tokio::time::sleep(CALL / 2).await;
         let first = self.calls.fetch_add(1, Ordering::SeqCst) == 0;
         if first {

@@ -2,7 +2,7 @@
 
 use crate::played::{played, replied};
 use crate::world::{LONG, SHORT, World, brief, fenced, run_id};
-use engine::effect::{Job, Outcome};
+use engine::effect::{EffectAttempt, Outcome};
 use engine::facts::run::Queued;
 use engine::ids::{ActorId, RunId};
 use engine::run::{Command, Kind, Run, Status};
@@ -328,7 +328,7 @@ struct Answers;
 
 #[async_trait::async_trait]
 impl Performer for Answers {
-    async fn perform(&self, _job: Job) -> Outcome {
+    async fn perform(&self, _job: EffectAttempt) -> Outcome {
         let result = json!({"kind": "document", "summary": "done", "parent_hint": {"artifact_labels": []}});
         replied(json!({"mode": "execute", "result": result}))
     }

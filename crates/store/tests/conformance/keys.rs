@@ -5,7 +5,8 @@ use engine::ids::{self, KeyId};
 use engine::time::Timestamp;
 use runtime::ports::Slice;
 use store::keys::{
-    Begun, Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+    Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, Reservation,
+    UNFINISHED_SECONDS,
 };
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
@@ -119,27 +120,27 @@ async fn x9_an_answer_belongs_to_the_credential_and_not_to_its_actor(world: Worl
     assert_eq!(first.actor_id, second.actor_id);
     let begin = async |by: Credential| world.store.begin(by, "order-1", [1; 32], NOW).await.unwrap();
     let (first, second) = (Credential::Key(first.id), Credential::Key(second.id));
-    assert_eq!(begin(first).await, Begun::First);
+    assert_eq!(begin(first).await, Reservation::New);
     world.store.finish(first, "order-1", Some(answer())).await.unwrap();
-    assert_eq!(begin(first).await, Begun::Done(answer()));
-    assert_eq!(begin(second).await, Begun::First);
-    assert_eq!(begin(mine(&world)).await, Begun::First);
+    assert_eq!(begin(first).await, Reservation::Completed(answer()));
+    assert_eq!(begin(second).await, Reservation::New);
+    assert_eq!(begin(mine(&world)).await, Reservation::New);
 }
 
 async fn a_request_sent_twice_is_answered_once(world: World) {
     let begin = async |digest: Digest, at| world.store.begin(mine(&world), "order-1", digest, at).await.unwrap();
-    assert_eq!(begin([1; 32], NOW).await, Begun::First);
-    assert_eq!(begin([1; 32], NOW).await, Begun::Pending);
+    assert_eq!(begin([1; 32], NOW).await, Reservation::New);
+    assert_eq!(begin([1; 32], NOW).await, Reservation::InProgress);
     world.store.finish(mine(&world), "order-1", Some(answer())).await.unwrap();
-    assert_eq!(begin([1; 32], later(5)).await, Begun::Done(answer()));
-    assert_eq!(begin([2; 32], later(5)).await, Begun::Another);
-    assert_eq!(begin([2; 32], later(KEPT_SECONDS + 1)).await, Begun::First, "kept for a day");
+    assert_eq!(begin([1; 32], later(5)).await, Reservation::Completed(answer()));
+    assert_eq!(begin([2; 32], later(5)).await, Reservation::DifferentRequest);
+    assert_eq!(begin([2; 32], later(KEPT_SECONDS + 1)).await, Reservation::New, "kept for a day");
 }
 
 async fn a_name_given_back_or_left_unfinished_is_free_again(world: World) {
     let begin = async |at| world.store.begin(mine(&world), "order-1", [1; 32], at).await.unwrap();
-    assert_eq!(begin(NOW).await, Begun::First);
+    assert_eq!(begin(NOW).await, Reservation::New);
     world.store.finish(mine(&world), "order-1", None).await.unwrap();
-    assert_eq!(begin(NOW).await, Begun::First);
-    assert_eq!(begin(later(UNFINISHED_SECONDS + 1)).await, Begun::First);
+    assert_eq!(begin(NOW).await, Reservation::New);
+    assert_eq!(begin(later(UNFINISHED_SECONDS + 1)).await, Reservation::New);
 }

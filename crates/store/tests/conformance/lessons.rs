@@ -4,7 +4,7 @@ use crate::agents::{agent, write};
 use crate::played::{dumps, played, replied, sql};
 use crate::world::{World, brief, document, fresh, run_id};
 use engine::actor::Actor;
-use engine::effect::{Job, Outcome, ToolOutcome, ToolOutput, Work};
+use engine::effect::{EffectAttempt, Outcome, ToolOutcome, ToolOutput, Work};
 use engine::facts::run::{Agent, Queued};
 use engine::ids::{ActorId, LessonId};
 use engine::lessons::LessonStatus;
@@ -88,7 +88,7 @@ fn planned(plans: u32, succeeds: bool) -> Value {
     })
 }
 
-fn tool(job: &Job, by: ActorId, agent: ActorId, text: &str) -> ToolOutcome {
+fn tool(job: &EffectAttempt, by: ActorId, agent: ActorId, text: &str) -> ToolOutcome {
     assert_eq!(by, agent);
     let Work::Tool(call) = &job.work else { panic!("a tool") };
     let output = |content: Value| ToolOutput { content, summary: "seen".into(), read: true };

@@ -1,14 +1,14 @@
 //! Runs driven by hand, committed effect by effect, and the rows they leave behind the store's back.
 
 use crate::world::{Place, World, client, drafted, fenced, fresh, now, run_id};
-use engine::effect::{Job, ModelReply, Outcome, Usage};
+use engine::effect::{EffectAttempt, ModelReply, Outcome, Usage};
 use engine::facts::run::Queued;
 use engine::run::Run;
 use runtime::ports::{Lease, Log};
 use serde_json::Value;
 
 /// Until it is at rest; `perform` is the world outside.
-pub async fn played(world: &World, brief: Queued, mut perform: impl FnMut(&Job) -> Outcome) -> Run {
+pub async fn played(world: &World, brief: Queued, mut perform: impl FnMut(&EffectAttempt) -> Outcome) -> Run {
     let mut run = Run::create(fresh(), brief, world.actor(), now()).unwrap();
     let mut append = drafted(&mut run, None);
     append.claim_for = Some("driver".into());

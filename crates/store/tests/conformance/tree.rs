@@ -4,7 +4,7 @@ use crate::played::{dumps, played, replied, sql};
 use crate::world::{World, brief, fresh, now, run_id};
 use engine::actor::Actor;
 use engine::batch::{ArtifactRow, PlanRow};
-use engine::effect::{Job, Outcome, Work};
+use engine::effect::{EffectAttempt, Outcome, Work};
 use engine::facts::run::Queued;
 use engine::ids::{NodeId, NodeNumber};
 use engine::model::Role;
@@ -77,7 +77,7 @@ fn answer(role: Role, title: &str) -> Value {
     }
 }
 
-fn perform(job: &Job) -> Outcome {
+fn perform(job: &EffectAttempt) -> Outcome {
     let Work::Model(call) = &job.work else { panic!("nobody calls a tool") };
     let parts = call.request.messages.iter().flat_map(|message| &message.parts);
     let title = parts

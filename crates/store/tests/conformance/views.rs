@@ -5,7 +5,7 @@ use engine::run::{Command, Run};
 use engine::time::Timestamp;
 use engine::view::{FORMAT, View};
 use runtime::ports::Log;
-use runtime::views::{self, STRETCH};
+use runtime::views::{self, CHECKPOINT_INTERVAL};
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     t12_a_view_is_the_same_from_a_checkpoint_as_from_the_beginning,
@@ -16,7 +16,7 @@ crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
 /// A run with a log of two stretches and a bit, made of pauses.
 async fn long_run(world: &World) -> (Run, u64) {
     let mut run = world.queued(&[]).await;
-    let end = 2 * STRETCH + 50;
+    let end = 2 * CHECKPOINT_INTERVAL + 50;
     while run.shared.last_seq < end {
         for _ in 0..250 {
             let command = if run.shared.paused { Command::Resume } else { Command::Pause };
@@ -48,27 +48,33 @@ async fn t12_a_view_is_the_same_from_a_checkpoint_as_from_the_beginning(world: W
     let (run, end) = long_run(&world).await;
     let id = run_id(&run);
     assert!(world.store.checkpoint(id, end, FORMAT).await.unwrap().is_none(), "nobody looked yet");
-    let newest = views::at(world.store.as_ref(), id, end).await.unwrap().expect("a view");
+    let newest = views::view_at(world.store.as_ref(), id, end).await.unwrap().expect("a view");
     assert_eq!(newest.run(), engine::projection::run_row(&run));
-    for (seq, kept) in
-        [(STRETCH - 1, None), (STRETCH, Some(STRETCH)), (2 * STRETCH - 1, Some(STRETCH)), (end, Some(2 * STRETCH))]
-    {
+    for (seq, kept) in [
+        (CHECKPOINT_INTERVAL - 1, None),
+        (CHECKPOINT_INTERVAL, Some(CHECKPOINT_INTERVAL)),
+        (2 * CHECKPOINT_INTERVAL - 1, Some(CHECKPOINT_INTERVAL)),
+        (end, Some(2 * CHECKPOINT_INTERVAL)),
+    ] {
         let checkpoint = world.store.checkpoint(id, seq, FORMAT).await.unwrap();
         assert_eq!(checkpoint.map(|text| View::decode(&text).unwrap().seq()), kept, "kept on the way, before {seq}");
-        let seen = views::at(world.store.as_ref(), id, seq).await.unwrap().expect("a view");
+        let seen = views::view_at(world.store.as_ref(), id, seq).await.unwrap().expect("a view");
         let whole = from_the_beginning(&world, &run, seq).await;
         assert_eq!(seen.to_json(end).unwrap(), whole.to_json(end).unwrap(), "after {seq}");
     }
-    assert!(views::at(world.store.as_ref(), id, end + 1).await.unwrap().is_none(), "there is nothing beyond the log");
+    assert!(
+        views::view_at(world.store.as_ref(), id, end + 1).await.unwrap().is_none(),
+        "there is nothing beyond the log"
+    );
 }
 
 async fn a_checkpoint_of_another_format_or_a_damaged_one_is_as_good_as_none(world: World) {
     let (run, end) = long_run(&world).await;
     let id = run_id(&run);
-    world.store.keep_checkpoint(id, STRETCH, FORMAT + 1, "from the future".into()).await.unwrap();
+    world.store.keep_checkpoint(id, CHECKPOINT_INTERVAL, FORMAT + 1, "from the future".into()).await.unwrap();
     assert!(world.store.checkpoint(id, end, FORMAT).await.unwrap().is_none());
-    world.store.keep_checkpoint(id, STRETCH, FORMAT, "{\"damaged\"".into()).await.unwrap();
-    let seen = views::at(world.store.as_ref(), id, end).await.unwrap().expect("a view");
+    world.store.keep_checkpoint(id, CHECKPOINT_INTERVAL, FORMAT, "{\"damaged\"".into()).await.unwrap();
+    let seen = views::view_at(world.store.as_ref(), id, end).await.unwrap().expect("a view");
     assert_eq!(seen.run(), engine::projection::run_row(&run));
 }
 

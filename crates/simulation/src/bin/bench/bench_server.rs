@@ -47,15 +47,15 @@ pub struct BenchServer {
     stop: CancellationToken,
     serving: tokio::sync::Mutex<Option<JoinHandle<()>>>,
     minted: AtomicU64,
-    ended: Arc<Ended>,
+    ended: Arc<EndWaiters>,
 }
 
-/// Who waits for which run. One listener for all of them: a hundred would be woken by every event of every run, and
+/// The waiters for the end of each run. One listener for all of them: a hundred would be woken by every event of every run, and
 /// that is not what is measured.
 #[derive(Default)]
-struct Ended(Mutex<HashMap<RunId, oneshot::Sender<()>>>);
+struct EndWaiters(Mutex<HashMap<RunId, oneshot::Sender<()>>>);
 
-impl Ended {
+impl EndWaiters {
     fn expect(&self, run: RunId) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
         self.waiting().insert(run, sender);
@@ -67,7 +67,7 @@ impl Ended {
             match events.recv().await {
                 Ok(event) if event.kind() == "run.queued" => {}
                 Ok(event) => drop(self.waiting().remove(&event.run_id)),
-                // Some were missed: everybody looks for himself.
+                // Events were missed: wake all waiters, and each checks its own run.
                 Err(broadcast::error::RecvError::Lagged(_)) => self.waiting().clear(),
                 Err(broadcast::error::RecvError::Closed) => return,
             }
@@ -102,7 +102,7 @@ impl BenchServer {
         };
         let worker = Worker::new(store.clone(), Arc::new(performer), Arc::new(Wall), config);
         let (commands, stop) = (worker.commands(), CancellationToken::new());
-        let (ended, events) = (Arc::<Ended>::default(), commands.live().lifecycle());
+        let (ended, events) = (Arc::<EndWaiters>::default(), commands.live().lifecycle());
         let waiting = ended.clone();
         tokio::spawn(async move { waiting.listen(events).await });
         let serving = tokio::spawn(worker.serve(stop.clone()));
@@ -145,7 +145,7 @@ impl BenchServer {
         }
     }
 
-    /// What it costs to read one event of the last run and fold it.
+    /// Processor microseconds to decode and fold one event of the last run.
     pub async fn fold_us_event(&self) -> Result<f64, String> {
         let said = |error: runtime::ports::StoreError| error.to_string();
         let filter = RunFilter { limit: 1, ..RunFilter::default() };
