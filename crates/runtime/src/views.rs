@@ -67,8 +67,8 @@ async fn store_checkpoint_if_due(log: &(impl Log + ?Sized), run: RunId, view: &V
     }
 }
 
-/// Keeps the checkpoints of one run while it is driven. Short runs cost nothing: the view begins with the
-/// first stretch that ends.
+/// Stores the checkpoints of one run while it is driven. A run shorter than one checkpoint interval costs nothing: its view
+/// is folded when the first interval is full.
 #[derive(Default)]
 pub(crate) struct CheckpointWriter {
     view: Option<View>,

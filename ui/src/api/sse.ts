@@ -9,7 +9,7 @@ export interface Message {
 /** Turns pieces of text, cut anywhere, into whole messages. */
 export function createParser(take: (message: Message) => void): (piece: string) => void {
   let rest = '';
-  /** So much of the rest has no end of a line in it. */
+  /** This many characters of the rest were searched and hold no line end. */
   let looked = 0;
   let event = 'message';
   let id: string | null = null;
