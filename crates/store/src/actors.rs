@@ -1,4 +1,4 @@
-//! Actors, and memberships that begin or end without an invitation.
+//! Actors, and memberships that begin or end without an invitation. It must not know what a role allows.
 
 use crate::log::unguarded;
 use crate::members::MAKE_MEMBER;
@@ -18,12 +18,12 @@ impl SqlStore {
         }
     }
 
-    /// Oldest first.
+    /// All actors, oldest first.
     pub async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
         self.all(oldest(Query::new(format!("{} WHERE 1 = 1", records::ACTOR)), slice), records::actor).await
     }
 
-    /// A member at once, without invitation; one who is a member keeps their role.
+    /// Makes the actor a member without an invitation. An existing member keeps their role.
     pub async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
         let values = vec![id(project), id(actor), Value::from(role.name())];
         self.backend.write(vec![Statement::new(MAKE_MEMBER, values)]).await.map(drop).map_err(unguarded)

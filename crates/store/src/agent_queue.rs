@@ -1,4 +1,5 @@
-//! Whose turn it is: of one subagent's tasks one is held at a time, and the oldest that is due comes first.
+//! Claims of task runs. A subagent works on one task at a time, so at most one of its tasks is leased, and the oldest that is
+//! due comes first. It must not know owners' shares: `claims` says how many runs of whom are wanted.
 
 use crate::claims::{Candidates, Claim, lease_chosen};
 use crate::log::unguarded;
@@ -13,14 +14,14 @@ const FIRST_OF_ITS_AGENT: &str = " AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.
     AND (o.lease_owner IS NULL OR o.lease_until <= now_ms()) AND (o.due < j.due OR (o.due = j.due AND o.run_id < j.run_id)))";
 
 impl SqlStore {
-    /// For each of `wanted` the tasks whose turn it is. Who asks for one run gets it as soon as its agent is free, whoever
-    /// waits before it.
+    /// Leases, for each of `wanted`, the tasks that are next for their subagents. A caller that names one run gets it as soon as
+    /// its subagent is free, even if older tasks wait.
     pub(crate) async fn take_tasks(
         &self,
         claim: &Claim<'_>,
         wanted: &[(Candidates, usize)],
     ) -> Result<Vec<Vec<Row>>, StoreError> {
-        // Mostly there is none, and then nobody is kept waiting.
+        // Most claims find no task. This read avoids the table lock below for them.
         let mut waiting = Query::new(WAITING);
         if let Some(run) = claim.only {
             waiting.push(" AND j.run_id = ").bind(id(run));
@@ -31,7 +32,7 @@ impl SqlStore {
         let alone = Statement::new(self.backend.alone_with("agents"), vec![]);
         let turns = wanted.iter().map(|(candidates, most)| turn(claim, candidates, *most));
         let written = self.backend.write([alone].into_iter().chain(turns).collect()).await.map_err(unguarded)?;
-        // What keeps others off may answer something of its own.
+        // The first result is that of the lock statement.
         Ok(written.into_iter().skip(1).collect())
     }
 }

@@ -1,4 +1,5 @@
-//! Subagents, their scratchpads and the steps of their tasks, on SQL.
+//! Subagents, the versions of their scratchpads, and the steps of their tasks. It must not know what a subagent may do:
+//! actions are stored as they are given.
 
 use crate::log::unguarded;
 use crate::rows::{json, optional_time, time};
@@ -67,7 +68,7 @@ fn made(agent: &AgentRecord) -> Statement {
     Statement::new(insert("agents", columns, ""), values)
 }
 
-/// Guarded: of two who wrote on the same version one is told so.
+/// Inserts a version. It is guarded: when two writers made the same version, the second is refused.
 pub(crate) fn scratchpad_written(agent: ActorId, pad: &PadVersion) -> Statement {
     let values = vec![
         id(agent),
@@ -96,7 +97,7 @@ impl SqlStore {
 }
 
 impl SqlStore {
-    /// The actor and what it is; a handle that is taken is `Unusable`.
+    /// Creates the actor and the subagent in one transaction. A handle that is taken is `Unusable`.
     pub async fn create_agent(&self, agent: AgentRecord) -> Result<(), StoreError> {
         let actor = rows::actor(&agent.actor()).guarded(Guard::Entity(agent.id.0));
         match self.backend.write(vec![actor, made(&agent)]).await {
@@ -105,7 +106,7 @@ impl SqlStore {
         }
     }
 
-    /// One person's, oldest first.
+    /// The subagents of one person, oldest first.
     pub async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
         let mut query = Query::new(AGENT);
         query.push(" AND g.owner = ").bind(id(owner));
@@ -116,7 +117,7 @@ impl SqlStore {
         self.all(query, agent).await
     }
 
-    /// Name, identity, actions and model become these, if the record is still at `expected`. False when it is not.
+    /// Sets name, identity, actions and model if the row still has the version `expected`. False when it has another.
     pub async fn change_agent(&self, agent: AgentRecord, expected: i64) -> Result<bool, StoreError> {
         let values = vec![
             Value::from(agent.identity),
@@ -139,7 +140,7 @@ impl SqlStore {
         }
     }
 
-    /// Newest first, before a version.
+    /// The versions of a scratchpad that are older than `before`, newest first.
     pub async fn scratchpad_versions(
         &self,
         agent: ActorId,

@@ -1,5 +1,8 @@
-//! `append`: the only thing that changes the truth. Events, texts, projections and workspace changes go
-//! into one guarded batch; a refusal is explained, an uncertain commit is looked up.
+//! `append`, the one transaction that changes a log. Events, blobs, projections and workspace changes go into one batch, so
+//! none of them is ever stored without the others. It must not decide anything about a run: the rows come with the batch.
+//!
+//! Two outcomes need a second look at the database. A refused batch is explained by reading the job's row. A commit whose
+//! answer was lost is looked up in the log.
 
 use crate::backend::WriteError;
 use crate::rows::Stage;
@@ -15,18 +18,21 @@ use engine::time::Timestamp;
 use runtime::ports::{Append, AppendError};
 use std::time::Duration;
 
-/// How often a batch is tried again because an entity moved between the look-up and the write, or
-/// because a commit's fate was unknown.
+/// The most attempts at one batch. It is tried again when an entity changed between the read and the write, and when it is
+/// unknown whether a commit happened.
 const TRIES: usize = 4;
-/// How long a run that was claimed as it was created is held before it must be renewed.
+/// The first lease of a run that is claimed in the transaction that creates it.
 const FIRST_LEASE: Duration = Duration::from_secs(10);
 
 const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent, owner) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms(), ?9, ?10) \
     ON CONFLICT DO NOTHING";
 
-/// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
-/// One that waits with a deadline is due then, and before that as soon as it moves again.
+/// Moves the job's row to the end of the log.
+///
+/// A run that rests gives up its lease. A paused run keeps it until its calls in flight have returned, so that their outcomes
+/// can be appended. A new iteration starts counting attempts at zero. A run that waits until a deadline (`?6`) is due then;
+/// any other change makes it due now, unless it is due already.
 macro_rules! advance {
     ($seen:literal, $fence:literal) => {
         concat!(
@@ -40,7 +46,7 @@ macro_rules! advance {
     };
 }
 
-/// The run goes on as it is: no column of an index is written, so none of them is.
+/// The same for a driver's append that leaves the status as it is. It writes no indexed column, so no index is written either.
 const GOES_ON: &str = "UPDATE jobs SET attempts = CASE WHEN unit = ?1 THEN attempts ELSE 0 END, unit = ?1, last_seq = ?2, \
     last_seen = now_ms() WHERE run_id = ?3 AND last_seq = ?4 AND epoch = ?5 AND lease_owner = ?6";
 
@@ -51,7 +57,7 @@ impl SqlStore {
     pub(crate) async fn append_batch(&self, append: &Append) -> Result<(), AppendError> {
         let batch = &append.batch;
         let mut touched = Touched::before(&batch.changes);
-        let mut last = StoreError::Unavailable("the commit's fate is unknown".into()).into();
+        let mut last = StoreError::Unavailable("it is unknown whether the commit happened".into()).into();
         let mut unknown = false;
         for _ in 0..TRIES {
             let mut statements = self.truth(append);
@@ -67,7 +73,7 @@ impl SqlStore {
                     self.blob_cache.remember(batch.run_id, &batch.blobs);
                     return Ok(());
                 }
-                // A commit that was not confirmed may arrive after it was looked for.
+                // The server may finish an unconfirmed commit after we looked for it. Our own commit then refuses the retry.
                 Err(WriteError::Refused(Guard::Head)) if unknown && self.landed(append).await? => return Ok(()),
                 Err(WriteError::Refused(Guard::Head)) => {
                     let moved = AppendError::Moved { run_id: batch.run_id, last_seq: batch.expected_seq };
@@ -88,7 +94,8 @@ impl SqlStore {
         Err(last)
     }
 
-    /// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
+    /// Everything but the workspace changes. The guarded update of the job's row comes first: a stale batch fails at its first
+    /// statement, and two appends to one run wait for each other on that row.
     fn truth(&self, append: &Append) -> Vec<Statement> {
         let stage = stage(append);
         let run_id = append.batch.run_id;
@@ -103,7 +110,7 @@ impl SqlStore {
     async fn revised(&self, append: &Append, touched: &Touched) -> Result<Vec<Statement>, AppendError> {
         let batch = &append.batch;
         let updated = append.rows.run.updated_at;
-        // A change that names no event of this batch belongs to its last one.
+        // A change that names no event of this batch takes the time of its last event.
         let at = |seq: u64| -> Timestamp {
             let event = batch.events.iter().find(|event| event.seq == seq).or(batch.events.last());
             event.map_or(updated, |event| event.at)
@@ -111,7 +118,7 @@ impl SqlStore {
         self.revise(&batch.changes, touched, Some(batch.run_id), at).await
     }
 
-    /// What stands against this append, if anything still does.
+    /// Why the append was refused, by the job's row. `None` when nothing is in its way any more.
     async fn refusal(&self, append: &Append) -> Result<Option<AppendError>, StoreError> {
         let run_id = append.batch.run_id;
         let query = "SELECT last_seq, epoch, lease_owner FROM jobs WHERE run_id = ?1";
@@ -129,7 +136,7 @@ impl SqlStore {
         Ok((last_seq != append.batch.expected_seq).then_some(AppendError::Moved { run_id, last_seq }))
     }
 
-    /// Did a commit whose answer was lost happen? The log says: our last event is in it or not.
+    /// Whether a commit whose answer was lost did happen: it did if the log has our last event with our hash.
     async fn landed(&self, append: &Append) -> Result<bool, StoreError> {
         let Some(last) = append.batch.events.last() else { return Ok(false) };
         let query = Statement::new(HASH_AT.as_str(), vec![id(last.run_id), Value::from(last.seq)]);
@@ -146,7 +153,7 @@ fn stage(append: &Append) -> Stage {
     }
 }
 
-/// The state of a run's job, and whether it keeps its lease.
+/// The state of the run's job, and whether the job keeps its lease.
 pub(crate) fn job_state(rows: &Rows) -> (&'static str, bool) {
     match rows.run.status {
         status if status.is_live() => ("live", true),
@@ -227,7 +234,7 @@ mod tests {
     use std::sync::atomic::{AtomicU8, Ordering};
     use std::time::Duration;
 
-    /// Loses the connection at a commit: before it happened, or after.
+    /// A backend that loses the connection at a commit, before or after the commit happened.
     struct Flaky(Sqlite, Arc<AtomicU8>);
 
     const FINE: u8 = 0;

@@ -1,5 +1,6 @@
-//! Workspace changes as guarded statements. What a change means is decided by `Workspace`; here the
-//! entities it touches are looked up and the revisions written, each guarded by the version it was made on.
+//! Workspace changes as SQL. It loads the entities that a batch touches, lets `workspace` apply the changes, and writes the
+//! revisions. Each update is guarded by the version it was computed from, so an edit made in between is never overwritten.
+//! What a change means is decided in `workspace`, not here.
 
 use crate::agents::scratchpad_written;
 use crate::backend::WriteError;
@@ -18,17 +19,17 @@ use runtime::search_terms as terms;
 use std::sync::LazyLock;
 use uuid::Uuid;
 
-/// Ids per look-up; a batch rarely touches more than a few.
+/// Ids in one `IN` list. A batch rarely touches more than a few entities.
 const LOOKED_UP_AT_ONCE: usize = 200;
-/// A person's change whose entity keeps moving is theirs to look at again.
+/// The most attempts at a person's change. If the entity still changes each time, the person must look at it again.
 const TRIES: usize = 4;
 
 impl SqlStore {
-    /// A person's own change, outside any run.
+    /// Makes a person's changes, outside any run.
     pub async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
         let now = self.now().await?;
         let touched = Touched::by(&changes);
-        let mut last = StoreError::Unavailable("the change was not written".into()).into();
+        let mut last = StoreError::Unavailable("the change was not committed".into()).into();
         for _ in 0..TRIES {
             let statements = self.revise(&changes, &touched, None, |_| now).await?;
             match self.backend.write(statements).await {
@@ -43,7 +44,7 @@ impl SqlStore {
         Err(last)
     }
 
-    /// Statements that make `changes`, judged on the entities in `touched` as they are now.
+    /// The statements that make `changes`, computed from the entities in `touched` as they are now.
     pub(crate) async fn revise(
         &self,
         changes: &[Change],

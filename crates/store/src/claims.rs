@@ -1,5 +1,6 @@
-//! Which runs a worker is given next. Runs whose driver is gone come first: they had their turn already. Then owners take
-//! turns, whoever has the fewest runs held first, so that one person's many runs do not keep another's only one waiting.
+//! Which runs a worker leases next. Runs with an expired lease come first, because they were being worked on already. Then
+//! owners take turns: whoever has the fewest leased runs comes first, so that one person's many runs do not keep another's
+//! only run waiting. It must not know what a run does with its lease.
 
 use crate::log::unguarded;
 use crate::sql::{Query, Row, Statement, id};
@@ -9,12 +10,12 @@ use engine::time::Timestamp;
 use runtime::ports::{Claimed, Lease};
 use std::time::Duration;
 
-/// What stays the same for every statement of one claim.
+/// What is the same for every statement of one claim.
 pub(crate) struct Claim<'a> {
     pub worker: &'a str,
     pub ttl: Duration,
     pub only: Option<RunId>,
-    /// Runs that the caller has a living driver for.
+    /// Runs that have a driver in the calling process. They are left out: a process must not take a run over from itself.
     pub driving: &'a [RunId],
 }
 
@@ -22,20 +23,20 @@ pub(crate) struct Claim<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum Candidates {
     Run(RunId),
-    /// Any run whose lease has lapsed.
+    /// Any run whose lease has expired.
     Lapsed,
     Owner(String),
 }
 
-/// Somebody with a run that is due.
+/// An owner with a run that is due.
 struct Waiting {
     owner: String,
     held: usize,
     due: i64,
 }
 
-/// The owners of due runs are found by skipping along their index, so the cost is that of the owners and not of their runs.
-/// A row without an owner says that a lease has lapsed.
+/// The recursive part jumps from owner to owner along the index `jobs_ready_by_owner`, so the cost grows with the number of
+/// owners and not with the number of their runs. A row with a NULL owner says that some lease has expired.
 const WAITING: &str = "WITH RECURSIVE owners (owner) AS (\
     SELECT MIN(owner) FROM jobs WHERE state = 'live' AND lease_owner IS NULL \
     UNION ALL SELECT (SELECT MIN(j.owner) FROM jobs j WHERE j.state = 'live' AND j.lease_owner IS NULL AND j.owner > o.owner) \
@@ -78,7 +79,7 @@ impl SqlStore {
                 owners.iter().zip(&shares).map(|(waiting, share)| (Candidates::Owner(waiting.owner.clone()), *share));
             let given = self.take(claim, &wanted.collect::<Vec<_>>()).await?;
             for ((waiting, share), given) in owners.iter_mut().zip(&shares).zip(given) {
-                // Whoever had fewer than their share has no more: the rest of it goes to the others.
+                // An owner who got less than their share has no more due runs. The loop gives the rest to the others.
                 waiting.held = if given.len() < *share { usize::MAX } else { waiting.held + given.len() };
                 taken.extend(given);
             }
@@ -87,7 +88,7 @@ impl SqlStore {
         Ok(taken)
     }
 
-    /// For each of `wanted` at most so many, an agent's tasks before other runs.
+    /// Leases at most so many runs for each of `wanted`: tasks of subagents first, then other runs.
     async fn take(
         &self,
         claim: &Claim<'_>,
@@ -105,7 +106,7 @@ impl SqlStore {
     }
 }
 
-/// One by one to whoever has the fewest, those who wait longest first.
+/// Splits `left` runs among the owners, one at a time to the owner with the fewest; on a tie to the one who waits longest.
 fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
     let mut shares = vec![0; owners.len()];
     for _ in 0..left {
@@ -117,7 +118,7 @@ fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
     shares
 }
 
-/// Each by one index: an `OR` over both ranges would scan the whole table.
+/// Each kind of candidate uses one index. One statement with an `OR` over free and expired runs would scan the whole table.
 fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
     let mut query =
         Query::new("WITH chosen AS MATERIALIZED (SELECT run_id FROM jobs WHERE state = 'live' AND agent IS NULL AND ");
@@ -144,7 +145,7 @@ fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
     query.statement()
 }
 
-/// Lease the runs that were `chosen`.
+/// Leases the `chosen` runs. The epoch rises with every claim, so that an append of the previous holder is refused.
 pub(crate) fn lease_chosen(query: &mut Query, claim: &Claim<'_>) {
     query.push("UPDATE jobs SET epoch = epoch + 1, attempts = attempts + 1, prior_seen = last_seen, last_seen = now_ms(), lease_owner = ");
     query.bind(claim.worker).push(", lease_until = now_ms() + ").bind(millis(claim.ttl));

@@ -1,4 +1,4 @@
-//! The `Library` port on SQL: what tools and pages read, always through a scope.
+//! The `Library` port: what tools and pages read, always through a scope. It must not write.
 
 use crate::scope::{reached, seen, seen_of_run, seen_runs, steered_runs};
 use crate::sql::{Query, Row, Statement, Value, equals, id, newest, older, oldest, only, page};
@@ -16,7 +16,7 @@ use runtime::search_terms as terms;
 use std::collections::HashMap;
 
 const TEXTS_AT_ONCE: usize = 200;
-/// A task has at most fifty steps that count, and as many that do not.
+/// More than any task has: at most fifty steps count, and at most as many do not.
 const MOST_STEPS: usize = 1_000;
 
 impl SqlStore {
@@ -39,7 +39,7 @@ impl SqlStore {
 }
 
 impl SqlStore {
-    /// Those that the database can tell apart.
+    /// The documents by the conditions that SQL can check. The caller checks properties, which are JSON.
     async fn listed(&self, scope: &Scope, filter: &DocumentFilter) -> Result<Vec<Document>, StoreError> {
         let mut query = seen(records::LISTED_DOCUMENT, "project_id", scope);
         if filter.hides_platform() {
@@ -60,7 +60,7 @@ fn containing(query: &mut Query, needles: &[String]) {
     }
 }
 
-/// The relation each kind of hit is found in: its select list, and its column of projects.
+/// For a kind of hit, the select and the column that names the project.
 fn searched(kind: HitKind) -> (&'static str, &'static str) {
     match kind {
         HitKind::Document => (

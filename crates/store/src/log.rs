@@ -1,4 +1,5 @@
-//! The `Log` port on SQL: the log itself, its texts, and the leases.
+//! The `Log` port: append, events, leases, checkpoints of views, and the wake-up of workers. `append` and `claims` hold the
+//! two long statements. It must not know what a run is or what its events mean.
 
 use crate::backend::WriteError;
 use crate::claims::{Claim, millis};
@@ -15,7 +16,7 @@ use runtime::ports::{Append, AppendError, Claimed, Lease, Library, Log};
 use std::time::Duration;
 
 const IDS_AT_ONCE: usize = 500;
-/// Runs that changed lately, as many as anybody looks at.
+/// The most runs that `changed_runs` returns. A page that shows recent runs needs no more.
 const MOST_CHANGED: usize = 1_000;
 const CHECKPOINT: &str =
     "SELECT body FROM run_checkpoints WHERE run_id = ?1 AND seq <= ?2 AND format = ?3 ORDER BY seq DESC LIMIT 1";
@@ -26,17 +27,17 @@ const RENEWED: &str = "UPDATE jobs SET lease_until = now_ms() + ?1, last_seen = 
 const RELEASED: &str = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL, last_seen = now_ms() \
     WHERE run_id = ?1 AND epoch = ?2 AND lease_owner = ?3";
 
-/// For statements without a guard nothing can be refused; a lost commit is as good as none.
+/// The error of a write that the caller may simply repeat. A commit that may not have happened counts as not made.
 pub(crate) fn unguarded(error: WriteError) -> StoreError {
     match error {
         WriteError::Store(error) => error,
         WriteError::Unknown(what) => StoreError::Unavailable(what),
-        WriteError::Refused(Guard::Head) => StoreError::Busy("the row has changed meanwhile".into()),
-        WriteError::Refused(Guard::Entity(entity)) => StoreError::Busy(format!("{entity} has changed meanwhile")),
+        WriteError::Refused(Guard::Head) => StoreError::Busy("another transaction changed the row first".into()),
+        WriteError::Refused(Guard::Entity(entity)) => StoreError::Busy(format!("another transaction changed {entity} first")),
     }
 }
 
-/// In one order everywhere, so that two batches never wait for each other's rows.
+/// Leases in the order of their runs. All transactions lock rows in this order, so two of them cannot deadlock.
 fn in_order(leases: &[Lease]) -> Vec<&Lease> {
     let mut leases: Vec<&Lease> = leases.iter().collect();
     leases.sort_by_key(|lease| lease.run_id);

@@ -1,4 +1,7 @@
-//! Bringing a database to the schema this version knows, and refusing one that is ahead of it.
+//! Migrations: bring a database to the schema of this version, and refuse one that is newer.
+//!
+//! The text of a migration must never change, comments included. Each database stores the hash of the text it was made by,
+//! and refuses another one.
 
 use crate::backend::{Backend, WriteError};
 use crate::log::unguarded;
@@ -39,7 +42,8 @@ impl Migration {
         Hash::of(&[self.sql.as_bytes()]).to_string()
     }
 
-    /// The record comes first and is guarded: of two processes that open a new database together, one applies.
+    /// The row in `schema_migrations` comes first and is guarded. When two processes open a new database at the same time, the
+    /// second is refused there and does not apply the migration again.
     fn statements(&self, engine: Engine) -> Vec<Statement> {
         let record = "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?1, ?2, ?3, now_ms()) ON CONFLICT DO NOTHING";
         let values = vec![Value::from(self.version), Value::from(self.name), Value::from(self.checksum())];
@@ -85,7 +89,8 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
     template.as_ref().map_err(Clone::clone)?.copy_to_memory(clock)
 }
 
-/// Two processes may create the table at once; the second is told that it exists.
+/// Two processes may create the table at the same time. PostgreSQL then fails one of them in spite of `IF NOT EXISTS`, and the
+/// second attempt finds the table.
 async fn create_history(backend: &dyn Backend) -> Result<(), StoreError> {
     let create = || backend.write(vec![Statement::new(HISTORY, vec![])]);
     if create().await.is_ok() {
@@ -94,7 +99,7 @@ async fn create_history(backend: &dyn Backend) -> Result<(), StoreError> {
     create().await.map(drop).map_err(unguarded)
 }
 
-/// The version found, which is one this program knows, with the text it was made by.
+/// The newest applied version. It is an error if this program does not know a version, or knows it with another text.
 pub(crate) async fn check(backend: &dyn Backend, place: &str) -> Result<i64, StoreError> {
     let query = Statement::new("SELECT version, name, checksum FROM schema_migrations ORDER BY version", vec![]);
     let newest = MIGRATIONS.last().map_or(0, |migration| migration.version);
@@ -116,7 +121,7 @@ pub(crate) async fn check(backend: &dyn Backend, place: &str) -> Result<i64, Sto
     Ok(applied)
 }
 
-/// For those who may not migrate.
+/// Checks the schema for a caller that must not migrate.
 pub(crate) async fn require_current(backend: &dyn Backend, place: &str) -> Result<(), StoreError> {
     let newest = MIGRATIONS.last().map_or(0, |migration| migration.version);
     match check(backend, place).await? {

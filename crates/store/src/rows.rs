@@ -1,4 +1,5 @@
-//! Projection rows as statements: how a run, its iterations, entries and notifications are written.
+//! The statements that write events and projections: a run's row, iterations, entries of scratchpads, notifications. The
+//! engine computes the rows; this module must not compute anything about a run.
 
 use crate::sql::{Statement, Value, id, optional_id};
 use crate::tables::{self, PART};
@@ -39,13 +40,13 @@ pub(crate) fn actor(actor: &ActorRecord) -> Statement {
     Statement::new(sql, values)
 }
 
-/// What a batch means for the run's own row.
+/// How much of the run's row a batch changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Created,
-    /// Its standing, limits, questions or report may have changed.
+    /// The status, limits, questions or report may have changed.
     Turned,
-    /// It goes on as it is.
+    /// Only counters and the position in the log have changed.
     Working,
 }
 
@@ -179,14 +180,15 @@ fn iterations(iterations: &[IterationRow]) -> Vec<Statement> {
             time(row.started_at),
             optional_time(row.ended_at),
         ];
-        // One by one: a single upsert may not touch the same iteration twice.
+        // One statement per row: PostgreSQL refuses an upsert that touches the same row twice, and two rows of a batch may be
+        // of the same iteration.
         Statement::new(UPSERT_ITERATION.as_str(), values)
     };
     iterations.iter().map(row).collect()
 }
 
-/// Where each entry stands in its document: by the event that made it, so that a rebuild puts it there again. Entries of
-/// one event are numbered in the order they were made.
+/// The position of each entry in its document. It is computed from the seq of the entry's event, so that a rebuild gives the
+/// same position. Entries of one event are numbered in their order; there is room for a thousand.
 fn entry_positions(rows: &Rows) -> Vec<i64> {
     let mut made: HashMap<(RunId, u64), i64> = HashMap::new();
     let position = |entry: &engine::batch::EntryRow| {

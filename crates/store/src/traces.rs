@@ -1,5 +1,7 @@
-//! How far each run's log was exported as traces: one cursor per run. The cursors outlive the process, so every span is sent
-//! once across restarts. The crate `outbound` exports; the loop does not use any of this.
+//! How far the log of each run was exported as traces, one cursor per run. The cursors outlive the process, so a restart does
+//! not send a span again. The crate `outbound` exports; this module must not know what a span is.
+//!
+//! The row with an empty `run_id` holds, as its seq, the time at which tracing began.
 
 use crate::log::unguarded;
 use crate::sql::{Query, Row, Statement, Value, id};
@@ -44,13 +46,13 @@ fn claim_cursors(of: Option<&[RunId]>, limit: usize, hold: Duration) -> Statemen
 }
 
 impl SqlStore {
-    /// Starts tracing, once per database: runs that ended before are never exported.
+    /// Writes down when tracing began, once per database. Runs that ended before are never exported.
     pub async fn begin_tracing(&self) -> Result<(), StoreError> {
         self.backend.write(vec![Statement::new(BEGIN, vec![])]).await.map(drop).map_err(unguarded)
     }
 
-    /// Claims up to `limit` runs (of `of`, or of all) whose log is longer than what was exported, for `hold`; with the seq up
-    /// to which each was exported. The database's clock decides.
+    /// Claims up to `limit` runs, of `of` or of all, whose log is longer than what was exported. Returns each with the seq up to
+    /// which it was exported. The claim ends after `hold` by the database's clock, so an exporter that died loses it.
     pub async fn take_unexported(
         &self,
         of: Option<&[RunId]>,

@@ -1,5 +1,5 @@
-//! Removing whole runs that ended long ago: their logs, projections and the platform's own documents.
-//! What a run made for people stays, and so does anything that people or other runs refer to.
+//! Deletes whole runs that ended long ago: their logs, projections and the platform's own documents. What a run made for people
+//! stays, and so does everything that people or other runs refer to.
 
 use super::of_run;
 use crate::backend::WriteError;
@@ -31,7 +31,7 @@ const VERSIONS: &str = "DELETE FROM onto_document_versions WHERE run_id = ?1 \
 const ENTRIES: &str = "DELETE FROM onto_document_entries WHERE run_id = ?1 \
     AND NOT EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id)";
 
-/// Edges of the run that now lead nowhere.
+/// Deletes edges of the run whose end no longer exists.
 fn dangling(end: &str) -> String {
     format!(
         "DELETE FROM onto_edges WHERE made_run = ?1 AND NOT EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = onto_edges.{end}) \
@@ -41,7 +41,7 @@ fn dangling(end: &str) -> String {
 }
 
 impl SqlStore {
-    /// Terminal runs that ended before `before`, one transaction each, and then the texts nobody needs any more.
+    /// Deletes terminal runs that ended before `before`, one transaction each, then the blobs that no run refers to.
     pub async fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
         let mut pruned = Pruned::default();
         for run in self.ended_before(before).await? {
@@ -52,7 +52,7 @@ impl SqlStore {
                     pruned.events += count(1);
                     pruned.documents += count(2);
                 }
-                // It goes on after all.
+                // Somebody continued the run after it was listed.
                 Err(WriteError::Refused(_)) => {}
                 Err(error) => return Err(unguarded(error)),
             }
@@ -61,7 +61,7 @@ impl SqlStore {
         Ok(pruned)
     }
 
-    /// One run that has ended, now. False when it goes on after all.
+    /// Deletes one run that has ended. False when somebody continued it first.
     pub(crate) async fn remove_ended(&self, run: &RunRow) -> Result<bool, StoreError> {
         match self.backend.write(removal(run, &tables(run.kind))).await {
             Ok(_) => self.sweep().await.map(|_| true),
@@ -78,7 +78,8 @@ impl SqlStore {
         Ok(runs?.into_iter().filter(|run| run.status.is_terminal()).collect())
     }
 
-    /// New references wait until this is over, so that none is made to a text being removed.
+    /// Deletes the blobs that no run refers to. The table is locked: otherwise an append could add a reference to a blob while
+    /// it is being deleted.
     async fn sweep(&self) -> Result<u64, StoreError> {
         let written = self.backend.write_long(vec![
             Statement::new(self.backend.alone_with("blobs"), vec![]),
@@ -92,7 +93,8 @@ impl SqlStore {
     }
 }
 
-/// The events come second and the documents third: their rows are counted.
+/// The statements that delete a run. `prune` counts the rows of the second (events) and the third (documents), so they must
+/// keep their places.
 fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
     let untouched = "DELETE FROM jobs WHERE run_id = ?1 AND last_seq = ?2 AND state = 'idle'";
     let mut statements = vec![
