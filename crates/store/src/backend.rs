@@ -1,4 +1,5 @@
-//! The trait that SQLite and PostgreSQL implement: run a batch in one transaction, run a query. It must not know any table.
+//! The trait that SQLite and PostgreSQL implement: run a batch in one transaction, run a query. It must not know any
+//! table.
 
 use crate::StoreError;
 use crate::sql::{Guard, Row, Statement};
@@ -10,7 +11,8 @@ use std::time::Duration;
 pub(crate) enum WriteError {
     /// A guarded statement touched no row, so the transaction was rolled back. Read again and decide.
     Refused(Guard),
-    /// The connection was lost during `COMMIT`, so the transaction may or may not be committed. Read before trying again.
+    /// The connection was lost during `COMMIT`, so the transaction may or may not be committed. Read before trying
+    /// again.
     Unknown(String),
     Store(StoreError),
 }
@@ -23,8 +25,8 @@ impl From<StoreError> for WriteError {
 
 #[async_trait]
 pub(crate) trait Backend: Send + Sync + 'static {
-    /// Runs the statements in order, in one transaction. The commit is durable when this returns. The result has the rows of
-    /// each statement.
+    /// Runs the statements in order, in one transaction. The commit is durable when this returns. The result has the
+    /// rows of each statement.
     async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError>;
     async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError>;
     /// The same for maintenance, which may take longer than a request may wait.
@@ -43,9 +45,9 @@ pub(crate) trait Backend: Send + Sync + 'static {
         Ok(Vec::new())
     }
     /// A statement that keeps other writers off the table until the transaction ends.
-    fn alone_with(&self, table: &'static str) -> String;
+    fn lock_table(&self, table: &'static str) -> String;
     /// Tells other processes that something was committed. It may get lost; those processes also poll.
-    fn hint(&self);
+    fn send_hint(&self);
     /// Returns on a hint from another process, or after `at_most`.
-    async fn hinted(&self, at_most: Duration);
+    async fn wait_for_hint(&self, at_most: Duration);
 }

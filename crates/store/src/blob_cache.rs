@@ -1,8 +1,8 @@
-//! The blobs that are known to be committed, by run. Every model call repeats the unchanging parts of its prompt, and this
-//! avoids writing them again.
+//! The blobs that are known to be committed, by run. Every model call repeats the unchanging parts of its prompt, and
+//! this avoids writing them again.
 //!
-//! The cache holds only what a confirmed commit wrote. Losing an entry costs one insert that does nothing. Pruning deletes a
-//! run's blobs without telling the cache, which is safe: nothing is appended to a pruned run.
+//! The cache holds only what a confirmed commit wrote. Losing an entry costs one insert that does nothing. Pruning
+//! deletes a run's blobs without telling the cache, which is safe: nothing is appended to a pruned run.
 
 use engine::blob::{Blob, Hash};
 use engine::ids::RunId;
@@ -17,7 +17,7 @@ pub(crate) struct BlobCache(Mutex<HashSet<(RunId, Hash)>>);
 
 impl BlobCache {
     /// The blobs that still have to be written for this run, each once.
-    pub(crate) fn fresh<'a>(&self, run: RunId, blobs: &'a [Blob]) -> Vec<&'a Blob> {
+    pub(crate) fn unwritten<'a>(&self, run: RunId, blobs: &'a [Blob]) -> Vec<&'a Blob> {
         let known = self.lock();
         let mut seen = HashSet::new();
         blobs.iter().filter(|blob| !known.contains(&(run, blob.hash)) && seen.insert(blob.hash)).collect()

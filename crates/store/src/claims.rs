@@ -1,8 +1,8 @@
-//! Which runs a worker leases next. Runs with an expired lease come first, because they were being worked on already. Then
-//! owners take turns: whoever has the fewest leased runs comes first, so that one person's many runs do not keep another's
-//! only run waiting. It must not know what a run does with its lease.
+//! Which runs a worker leases next. Runs with an expired lease come first, because they were being worked on already.
+//! Then owners take turns: whoever has the fewest leased runs comes first, so that one person's many runs do not keep
+//! another's only run waiting. It must not know what a run does with its lease.
 
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Query, Row, Statement, id};
 use crate::{SqlStore, StoreError};
 use engine::ids::RunId;
@@ -15,7 +15,8 @@ pub(crate) struct Claim<'a> {
     pub worker: &'a str,
     pub ttl: Duration,
     pub only: Option<RunId>,
-    /// Runs that have a driver in the calling process. They are left out: a process must not take a run over from itself.
+    /// Runs that have a driver in the calling process. They are left out: a process must not take a run over from
+    /// itself.
     pub driving: &'a [RunId],
 }
 
@@ -24,7 +25,7 @@ pub(crate) struct Claim<'a> {
 pub(crate) enum Candidates {
     Run(RunId),
     /// Any run whose lease has expired.
-    Lapsed,
+    Expired,
     Owner(String),
 }
 
@@ -35,8 +36,8 @@ struct Waiting {
     due: i64,
 }
 
-/// The recursive part jumps from owner to owner along the index `jobs_ready_by_owner`, so the cost grows with the number of
-/// owners and not with the number of their runs. A row with a NULL owner says that some lease has expired.
+/// The recursive part jumps from owner to owner along the index `jobs_ready_by_owner`, so the cost grows with the
+/// number of owners and not with the number of their runs. A row with a NULL owner says that some lease has expired.
 const WAITING: &str = "WITH RECURSIVE owners (owner) AS (\
     SELECT MIN(owner) FROM jobs WHERE state = 'live' AND lease_owner IS NULL \
     UNION ALL SELECT (SELECT MIN(j.owner) FROM jobs j WHERE j.state = 'live' AND j.lease_owner IS NULL AND j.owner > o.owner) \
@@ -59,19 +60,19 @@ impl SqlStore {
     }
 
     async fn take_in_turn(&self, claim: &Claim<'_>, limit: usize) -> Result<Vec<(i64, Claimed)>, StoreError> {
-        let (mut owners, mut lapsed) = (Vec::new(), false);
+        let (mut owners, mut expired) = (Vec::new(), false);
         for row in self.backend.read(Statement::new(WAITING, vec![])).await? {
             match row.optional_text(0)? {
                 Some(owner) => {
                     let held = usize::try_from(row.int(1)?).unwrap_or_default();
                     owners.push(Waiting { owner: owner.to_owned(), held, due: row.int(2)? });
                 }
-                None => lapsed = true,
+                None => expired = true,
             }
         }
         let mut taken = Vec::new();
-        if lapsed {
-            taken.extend(self.take(claim, &[(Candidates::Lapsed, limit)]).await?.into_iter().flatten());
+        if expired {
+            taken.extend(self.take(claim, &[(Candidates::Expired, limit)]).await?.into_iter().flatten());
         }
         while !owners.is_empty() && taken.len() < limit {
             let shares = shares(&owners, limit - taken.len());
@@ -99,14 +100,15 @@ impl SqlStore {
             let left = most.saturating_sub(tasks.len());
             runs(claim, candidates, left)
         });
-        let runs = self.backend.write(runs.collect()).await.map_err(unguarded)?;
+        let runs = self.backend.write(runs.collect()).await.map_err(into_store_error)?;
         taken.iter_mut().zip(runs).for_each(|(taken, runs)| taken.extend(runs));
         let claimed = |row: &Row| claimed(claim, row);
         taken.iter().map(|rows| rows.iter().map(claimed).collect()).collect()
     }
 }
 
-/// Splits `left` runs among the owners, one at a time to the owner with the fewest; on a tie to the one who waits longest.
+/// Splits `left` runs among the owners, one at a time to the owner with the fewest; on a tie to the one who waits
+/// longest.
 fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
     let mut shares = vec![0; owners.len()];
     for _ in 0..left {
@@ -118,7 +120,8 @@ fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
     shares
 }
 
-/// Each kind of candidate uses one index. One statement with an `OR` over free and expired runs would scan the whole table.
+/// Each kind of candidate uses one index. One statement with an `OR` over free and expired runs would scan the whole
+/// table.
 fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
     let mut query =
         Query::new("WITH chosen AS MATERIALIZED (SELECT run_id FROM jobs WHERE state = 'live' AND agent IS NULL AND ");
@@ -127,7 +130,7 @@ fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
             query.push("lease_owner IS NULL AND due <= now_ms() AND owner = ").bind(owner.as_str());
             "due, run_id"
         }
-        Candidates::Lapsed => {
+        Candidates::Expired => {
             query.push("lease_owner IS NOT NULL AND lease_until <= now_ms()");
             "lease_until"
         }
@@ -158,6 +161,7 @@ fn claimed(claim: &Claim<'_>, row: &Row) -> Result<(i64, Claimed), StoreError> {
     Ok((row.int(3)?, Claimed { lease, last_seen, at: Timestamp(row.int(4)?) }))
 }
 
+/// The fallback leaves room to add the current time without an overflow.
 pub(crate) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4)
 }

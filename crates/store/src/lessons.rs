@@ -1,6 +1,6 @@
 //! The rows of lessons. What a change of a lesson means is decided in `workspace`, not here.
 
-use crate::agents::scratchpad_written;
+use crate::agents::insert_scratchpad;
 use crate::rows::{optional_time, time};
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id, page};
 use crate::tables::insert;
@@ -42,7 +42,7 @@ static ADD: LazyLock<String> = LazyLock::new(|| insert("agent_lessons", COLUMNS,
 const SETTLE: &str = "UPDATE agent_lessons SET status = ?1, settled_by = ?2, settled_at = ?3, version = ?4 WHERE id = ?5 AND status = 'pending'";
 pub(crate) static LESSON: LazyLock<String> = LazyLock::new(|| format!("SELECT {COLUMNS} FROM agent_lessons"));
 
-pub(crate) fn added(lesson: &Lesson) -> Statement {
+pub(crate) fn insert_lesson(lesson: &Lesson) -> Statement {
     let values = vec![
         id(lesson.id),
         id(lesson.agent_id),
@@ -62,7 +62,7 @@ pub(crate) fn added(lesson: &Lesson) -> Statement {
 }
 
 /// Promotes or dismisses a lesson. It is guarded: when two people settle the same lesson, the second is refused.
-pub(crate) fn settled(lesson: &Lesson) -> Statement {
+pub(crate) fn settle(lesson: &Lesson) -> Statement {
     let values = vec![
         Value::from(lesson.status.name()),
         Value::from(lesson.settled_by.as_ref().map(codec::actor_text)),
@@ -74,8 +74,8 @@ pub(crate) fn settled(lesson: &Lesson) -> Statement {
 }
 
 /// Writes the new version of the scratchpad and the lessons in it, in one transaction.
-pub(crate) fn promoted(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
-    std::iter::once(scratchpad_written(agent, pad)).chain(lessons.iter().map(settled)).collect()
+pub(crate) fn promote(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
+    std::iter::once(insert_scratchpad(agent, pad)).chain(lessons.iter().map(settle)).collect()
 }
 
 pub(crate) fn read(row: &Row) -> Result<Lesson, StoreError> {

@@ -1,9 +1,9 @@
 //! The database. `SqlStore` implements the ports `Log` and `Library` of `runtime`, and what only the server needs:
 //! credentials, members, webhooks, maintenance. It must not know what an event means.
 //!
-//! Each query is written once, in SQL that both databases accept (`sql`). A write is a batch of statements, and a backend
-//! runs the batch in one transaction (`backend`). Only `sqlite`, `postgres`, `migrate` and `sql::dialect` know that there
-//! are two databases.
+//! Each query is written once, in SQL that both databases accept (`sql`). A write is a batch of statements, and a
+//! backend runs the batch in one transaction (`backend`). Apart from opening, migrating and copying a database, only
+//! `sqlite`, `postgres` and `sql::dialect` know that there are two.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -74,8 +74,8 @@ enum Engine {
 
 #[derive(Clone)]
 pub struct Options {
-    /// The URL of PostgreSQL without a pooler in between. `LISTEN` needs a session of its own, which a pooler in transaction
-    /// mode does not give.
+    /// The URL of PostgreSQL without a pooler in between. `LISTEN` needs a session of its own, which a pooler in
+    /// transaction mode does not give.
     pub direct_url: Option<String>,
     /// The most documents and tasks, counted together, that a project may have.
     pub project_items: u64,
@@ -99,8 +99,8 @@ impl Default for Options {
     }
 }
 
-/// The clock of a SQLite database: wall time that never goes back while the process lives. A run that was due stays due when
-/// somebody sets the system clock back.
+/// The clock of a SQLite database: wall time that never goes back while the process lives. A run that was due stays due
+/// when somebody sets the system clock back.
 #[derive(Default)]
 struct FileClock(AtomicI64);
 
@@ -118,12 +118,12 @@ impl Clock for FileClock {
 pub async fn open(url: &str, options: Options) -> Result<Arc<SqlStore>, StoreError> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         let backend = postgres::Postgres::open(url, &options).await?;
-        return SqlStore::ready(Box::new(backend), Engine::Postgres, "the database", options.project_items).await;
+        return SqlStore::prepare(Box::new(backend), Engine::Postgres, "the database", options.project_items).await;
     }
     let path = sqlite::path_of(url);
     let backend = sqlite::Sqlite::open(&path, Arc::new(FileClock::default()))?;
     let place = path.display().to_string();
-    let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, &place, options.project_items).await?;
+    let store = SqlStore::prepare(Box::new(backend), Engine::Sqlite, &place, options.project_items).await?;
     sqlite::checksums::install(store.backend.as_ref()).await?;
     Ok(store)
 }
@@ -137,21 +137,21 @@ pub fn log_damage(log: &Path) -> Option<String> {
 pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreError> {
     let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(FileClock::default()))? else { return Ok(None) };
     migrate::require_current(&backend, &path.display().to_string()).await?;
-    Ok(Some(Arc::new(SqlStore::over(Box::new(backend), PROJECT_ITEMS))))
+    Ok(Some(Arc::new(SqlStore::new(Box::new(backend), PROJECT_ITEMS))))
 }
 
-/// Opens SQLite on the given clock, in a file or in memory, without threads. Every call finishes before it returns to the
-/// executor, so a simulation controls order and time.
+/// Opens SQLite on the given clock, in a file or in memory, without threads. Every call finishes before it returns to
+/// the executor, so a simulation controls order and time.
 pub async fn open_inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Arc<SqlStore>, StoreError> {
     let (backend, place) = match path {
         Some(path) => (sqlite::Sqlite::inline(Some(path), clock)?, path.display().to_string()),
         None => (migrate::in_memory(clock)?, "memory".into()),
     };
-    SqlStore::ready(Box::new(backend), Engine::Sqlite, &place, PROJECT_ITEMS).await
+    SqlStore::prepare(Box::new(backend), Engine::Sqlite, &place, PROJECT_ITEMS).await
 }
 
 impl SqlStore {
-    fn over(backend: Box<dyn Backend>, project_items: u64) -> SqlStore {
+    fn new(backend: Box<dyn Backend>, project_items: u64) -> SqlStore {
         SqlStore {
             backend,
             work_available: Notify::new(),
@@ -160,7 +160,7 @@ impl SqlStore {
         }
     }
 
-    async fn ready(
+    async fn prepare(
         backend: Box<dyn Backend>,
         engine: Engine,
         place: &str,
@@ -172,9 +172,9 @@ impl SqlStore {
                 "a copy into this database did not finish; copy again, or drop the database".into(),
             ));
         }
-        let store = SqlStore::over(backend, project_items);
+        let store = SqlStore::new(backend, project_items);
         if engine == Engine::Sqlite {
-            store.lapse_all().await?;
+            store.expire_all_leases().await?;
         }
         if store.actor(LOCAL_HANDLE).await?.is_none() {
             store.create_local().await?;
@@ -184,17 +184,17 @@ impl SqlStore {
 
     /// Clears every lease. One process holds the file, so no lease of another process can be valid.
     ///
-    /// The clock may have been set back since the file was last open. A queued or running run waits for nobody, so it is made
-    /// due now, whatever time its row has.
-    async fn lapse_all(&self) -> Result<(), StoreError> {
-        let lapsed = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
+    /// The clock may have been set back since the file was last open. A queued or running run waits for nobody, so it
+    /// is made due now, whatever time its row has.
+    async fn expire_all_leases(&self) -> Result<(), StoreError> {
+        let expire = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
         let due = format!(
             "UPDATE jobs SET due = now_ms() WHERE state = 'live' AND lease_owner IS NULL AND due > now_ms() AND run_id IN \
              (SELECT id FROM ({}) r WHERE r.status IN ('queued', 'running'))",
             *tables::ALL_RUNS
         );
-        let statements = vec![Statement::new(lapsed, vec![]), Statement::new(due, vec![])];
-        self.backend.write(statements).await.map_err(log::unguarded)?;
+        let statements = vec![Statement::new(expire, vec![]), Statement::new(due, vec![])];
+        self.backend.write(statements).await.map_err(log::into_store_error)?;
         Ok(())
     }
 

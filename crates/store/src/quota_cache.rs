@@ -1,6 +1,6 @@
-//! How many documents and tasks a project may still take. The database counts them. A count that leaves much room is used for
-//! many questions, so that most of them need no query. Several processes may answer from their own counts, so the limit can
-//! be passed by a little, never by much.
+//! How many documents and tasks a project may still take. The database counts them. A count that leaves much room is
+//! used for many questions, so that most of them need no query. Several processes may answer from their own counts, so
+//! the limit can be passed by a little, never by much.
 
 use engine::ids::ProjectId;
 use std::collections::HashMap;
@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// The most places handed out from one count.
 const MOST_AT_ONCE: u64 = 1_000;
-/// One count hands out at most this fraction (an eighth) of the room, because other processes may fill the same project.
+/// One count hands out at most this fraction (an eighth) of the room, because other processes may fill the same
+/// project.
 const PART: u64 = 8;
 /// The most projects in the cache. Beyond that it is cleared, and each project is counted again.
 const PROJECTS: usize = 1_000;

@@ -1,5 +1,5 @@
-//! Rows decoded into the engine's structs. Each select list stands beside the function that reads it, because columns are read
-//! by number.
+//! Rows decoded into the engine's structs. Each select list stands beside the function that reads it, because columns
+//! are read by number.
 
 use crate::documents::DocumentVersion;
 use crate::sql::Row;
@@ -39,7 +39,7 @@ pub(crate) fn named<T: serde::de::DeserializeOwned>(row: &Row, column: usize) ->
 fn word<T>(row: &Row, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {
     let text = row.text(column)?;
     parse(text).ok_or_else(|| {
-        StoreError::Unusable(format!("the database holds the word \"{text}\", which this version does not know"))
+        StoreError::Unusable(format!("the database has the value \"{text}\", which this version does not know"))
     })
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn event(row: &Row) -> Result<StoredEvent, StoreError> {
     })
 }
 
-/// Reads `kind`, `tables::BORN`, `tables::FOLLOWS` and the columns that only some kinds have.
+/// Reads `kind`, `tables::RUN_FIXED`, `tables::RUN_CHANGING` and the columns that only some kinds have.
 pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
     Ok(RunRow {
         kind: word(row, 0, Kind::parse)?,
@@ -102,7 +102,7 @@ pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
     })
 }
 
-/// Reads `tables::PART`.
+/// Reads `tables::ITERATION`.
 pub(crate) fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
     Ok(IterationRow {
         run_id: row.parse(0)?,
@@ -149,7 +149,8 @@ pub(crate) fn project(row: &Row) -> Result<Project, StoreError> {
     })
 }
 
-/// Only the row of a document says who changed it last. Nothing reads the actor of the other entities, so it is `Platform`.
+/// Only the row of a document says who changed it last. Nothing reads the actor of the other entities, so it is
+/// `Platform`.
 pub(crate) fn versioned_project(row: &Row) -> Result<Versioned<Project>, StoreError> {
     let made = origin(row, 7, 8)?;
     Ok(Versioned { entity: project(row)?, made, changed: made, actor: engine::actor::Actor::Platform })

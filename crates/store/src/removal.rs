@@ -1,10 +1,10 @@
-//! Deletion of runs, projects, documents and tasks. Only people delete; a run never deletes what it or others made. Each
-//! deletion is one transaction. Its first statement has the condition under which it is allowed, so nothing can change
-//! between the check and the deletion.
+//! Deletion of runs, projects, documents and tasks. Only people delete; a run never deletes what it or others made.
+//! Each deletion is one transaction. Its first statement has the condition under which it is allowed, so nothing can
+//! change between the check and the deletion.
 
 use crate::backend::WriteError;
-use crate::log::unguarded;
-use crate::members::FORGET_INVITATIONS;
+use crate::log::into_store_error;
+use crate::members::DELETE_INVITATIONS;
 use crate::sql::{Guard, Statement, id};
 use crate::tables::tables;
 use crate::{SqlStore, StoreError};
@@ -41,7 +41,7 @@ const IN_PROJECT: [&str; 6] = [
 ];
 
 /// Deletes a project if no run works or worked in it.
-fn unneeded() -> String {
+fn delete_unused_project() -> String {
     let of_runs: String = Kind::ALL
         .iter()
         .map(|kind| {
@@ -55,7 +55,7 @@ fn unneeded() -> String {
 
 impl SqlStore {
     /// Runs the batch if its first statement touches a row. False when it does not.
-    async fn removed(&self, statements: Vec<Statement>) -> Result<bool, StoreError> {
+    async fn delete(&self, statements: Vec<Statement>) -> Result<bool, StoreError> {
         let mut statements = statements;
         if let Some(first) = statements.first_mut() {
             first.guard = Some(Guard::Head);
@@ -63,22 +63,22 @@ impl SqlStore {
         match self.backend.write(statements).await {
             Ok(_) => Ok(true),
             Err(WriteError::Refused(_)) => Ok(false),
-            Err(error) => Err(unguarded(error)),
+            Err(error) => Err(into_store_error(error)),
         }
     }
 }
 
-fn of(sql: impl Into<std::borrow::Cow<'static, str>>, key: impl Into<uuid::Uuid>) -> Statement {
+fn about(sql: impl Into<std::borrow::Cow<'static, str>>, key: impl Into<uuid::Uuid>) -> Statement {
     Statement::new(sql, vec![id(key)])
 }
 
-fn done(found: bool) -> Removed {
+fn done_or_gone(found: bool) -> Removed {
     if found { Removed::Done } else { Removed::Gone }
 }
 
 impl SqlStore {
-    /// Deletes the run with its log, its projections and its own documents. What it made for people stays. A run that has not
-    /// ended is `Needed`.
+    /// Deletes the run with its log, its projections and its own documents. What it made for people stays. A run that
+    /// has not ended is `Needed`.
     pub async fn remove_run(&self, run: RunId) -> Result<Removed, StoreError> {
         match self.run(&Scope::Platform, run).await? {
             None => Ok(Removed::Gone),
@@ -90,9 +90,9 @@ impl SqlStore {
 
     /// Deletes the project with everything in it. It is `Needed` while there are runs that work or worked in it.
     pub async fn remove_project(&self, project: ProjectId) -> Result<Removed, StoreError> {
-        let mut statements = vec![of(unneeded(), project)];
-        statements.extend(IN_PROJECT.into_iter().chain(FORGET_INVITATIONS).map(|sql| of(sql, project)));
-        match self.removed(statements).await? {
+        let mut statements = vec![about(delete_unused_project(), project)];
+        statements.extend(IN_PROJECT.into_iter().chain(DELETE_INVITATIONS).map(|sql| about(sql, project)));
+        match self.delete(statements).await? {
             true => Ok(Removed::Done),
             false => Ok(match self.project(&Scope::Platform, project).await? {
                 Some(_) => Removed::Needed,
@@ -103,13 +103,15 @@ impl SqlStore {
 
     /// Deletes the document with its versions, entries and edges.
     pub async fn remove_document(&self, document: DocumentId) -> Result<Removed, StoreError> {
-        let mut statements = vec![of("DELETE FROM onto_documents WHERE id = ?1", document)];
-        statements.extend(PARTS_OF_DOCUMENT.map(|sql| of(sql, document)));
-        self.removed(statements).await.map(done)
+        let mut statements = vec![about("DELETE FROM onto_documents WHERE id = ?1", document)];
+        statements.extend(PARTS_OF_DOCUMENT.map(|sql| about(sql, document)));
+        self.delete(statements).await.map(done_or_gone)
     }
 
     /// Deletes the task with its edges.
     pub async fn remove_task(&self, task: TaskId) -> Result<Removed, StoreError> {
-        self.removed(vec![of("DELETE FROM onto_tasks WHERE id = ?1", task), of(EDGES_OF, task)]).await.map(done)
+        self.delete(vec![about("DELETE FROM onto_tasks WHERE id = ?1", task), about(EDGES_OF, task)])
+            .await
+            .map(done_or_gone)
     }
 }

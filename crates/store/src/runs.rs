@@ -1,6 +1,7 @@
-//! What the HTTP server reads about runs beyond the `Library` port: iterations, notifications, and counts for the metrics.
+//! What the HTTP server reads about runs beyond the `Library` port: iterations, notifications, and counts for the
+//! metrics.
 
-use crate::scope::seen_of_run;
+use crate::scope::visible_of_run;
 use crate::sql::{Query, Row, Statement, equals, id, page};
 use crate::tables::{ALL_RUNS, ITERATIONS};
 use crate::{SqlStore, StoreError, records};
@@ -18,7 +19,7 @@ impl SqlStore {
         run: RunId,
         slice: Slice<u32>,
     ) -> Result<Vec<IterationRow>, StoreError> {
-        let mut query = seen_of_run(&ITERATIONS, scope, run);
+        let mut query = visible_of_run(&ITERATIONS, scope, run);
         if let Some(after) = slice.after {
             query.push(" AND iteration > ").bind(i64::from(after));
         }
@@ -41,8 +42,9 @@ impl SqlStore {
         let found = self.backend.read(Statement::new(query, vec![])).await?;
         let count = |row: &Row| {
             let known = Kind::parse(row.text(0)?).zip(Status::parse(row.text(1)?));
-            let (kind, status) =
-                known.ok_or_else(|| StoreError::Unusable("a run has a kind or a status that this version does not know".into()))?;
+            let (kind, status) = known.ok_or_else(|| {
+                StoreError::Unusable("a run has a kind or a status that this version does not know".into())
+            })?;
             Ok((kind, status, row.int(2)?.unsigned_abs()))
         };
         found.iter().map(count).collect()

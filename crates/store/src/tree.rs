@@ -1,8 +1,8 @@
-//! The projections of a tree: nodes, plans and artifacts, written and read. Whoever sees the run sees its nodes. This module
-//! must not compute anything about a tree; the engine does.
+//! The projections of a tree: nodes, plans and artifacts, written and read. Whoever sees the run sees its nodes. This
+//! module must not compute anything about a tree; the engine does.
 
 use crate::rows::{json, optional_time, time};
-use crate::scope::seen_of_run;
+use crate::scope::visible_of_run;
 use crate::sql::{Row, Statement, Value, equals, id, in_order_made, only, optional_id, page};
 use crate::tables::{ARTIFACT, EVENT, NODE, NODE_CHANGES, PLAN, insert};
 use crate::{SqlStore, StoreError, records};
@@ -37,8 +37,8 @@ static INSERT_PLAN: LazyLock<String> =
     LazyLock::new(|| insert("tree_agent_plans", PLAN, " ON CONFLICT (id) DO NOTHING"));
 static UPSERT_ARTIFACT: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_artifacts", ARTIFACT, "is_primary"));
 
-/// An insert that updates an existing row. It sets only the columns that can change, so that the indexes on the others are not
-/// written.
+/// An insert that updates an existing row. It sets only the columns that can change, so that the indexes on the others
+/// are not written.
 fn upsert(table: &str, columns: &str, changes: &str) -> String {
     let set = changes.split(',').map(str::trim).map(|column| format!("{column} = excluded.{column}"));
     insert(table, columns, &format!(" ON CONFLICT (id) DO UPDATE SET {}", set.collect::<Vec<_>>().join(", ")))
@@ -192,7 +192,7 @@ pub struct NodeFilter {
 impl SqlStore {
     /// The nodes of a tree in the order of their creation.
     pub async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
-        let mut query = seen_of_run(&NODES, scope, run);
+        let mut query = visible_of_run(&NODES, scope, run);
         if let Some(after) = filter.after {
             query.push(" AND ordinal > ").bind(i64::from(after.0));
         }
@@ -204,7 +204,7 @@ impl SqlStore {
     }
 
     pub async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
-        self.one(only(seen_of_run(&NODES, scope, run), "id", node), read_node).await
+        self.one(only(visible_of_run(&NODES, scope, run), "id", node), read_node).await
     }
 
     /// The events of one node, in order, after `after`.
@@ -216,7 +216,7 @@ impl SqlStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<StoredEvent>, StoreError> {
-        let mut query = only(seen_of_run(&EVENTS, scope, run), "node_id", node);
+        let mut query = only(visible_of_run(&EVENTS, scope, run), "node_id", node);
         query.push(" AND seq > ").bind(after).push(" ORDER BY seq LIMIT ").bind(page(limit));
         self.all(query, records::event).await
     }
@@ -229,7 +229,7 @@ impl SqlStore {
         node: Option<NodeId>,
         slice: Slice<PlanId>,
     ) -> Result<Vec<PlanRow>, StoreError> {
-        let mut query = seen_of_run(&PLANS, scope, run);
+        let mut query = visible_of_run(&PLANS, scope, run);
         equals(&mut query, "node_id", node.map(id));
         in_order_made(&mut query, "tree_agent_plans", slice);
         self.all(query, read_plan).await
@@ -242,7 +242,7 @@ impl SqlStore {
         node: Option<NodeId>,
         slice: Slice<ArtifactId>,
     ) -> Result<Vec<ArtifactRow>, StoreError> {
-        let mut query = seen_of_run(&ARTIFACTS, scope, run);
+        let mut query = visible_of_run(&ARTIFACTS, scope, run);
         equals(&mut query, "node_id", node.map(id));
         in_order_made(&mut query, "tree_agent_artifacts", slice);
         self.all(query, read_artifact).await

@@ -1,5 +1,5 @@
-//! Credentials, and the stored answers of requests with an idempotency key. Only the HTTP server uses them; the loop does not
-//! know them. This module must never see a secret, only its digest.
+//! Credentials, and the stored answers of requests with an idempotency key. Only the HTTP server uses them; the loop
+//! does not know them. This module must never see a secret, only its digest.
 
 mod sql;
 
@@ -86,8 +86,8 @@ impl Key {
     }
 }
 
-/// Who sent a request with an idempotency key. Two tokens of one person are two credentials: neither gets an answer that was
-/// given to the other.
+/// Who sent a request with an idempotency key. Two tokens of one person are two credentials: neither gets an answer
+/// that was given to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Credential {
     Key(KeyId),
@@ -125,8 +125,8 @@ pub enum Reservation {
     DifferentRequest,
 }
 
-/// Seconds for which an unfinished request keeps its key. It is longer than any request takes; after a crash the key is free
-/// again soon.
+/// Seconds for which an unfinished request keeps its key. It is longer than any request takes; after a crash the key is
+/// free again soon.
 pub const UNFINISHED_SECONDS: i64 = 60;
 /// Seconds for which an answer is stored.
 pub const KEPT_SECONDS: i64 = 24 * 3600;

@@ -4,7 +4,7 @@ use super::{
     Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, Reservation,
     UNFINISHED_SECONDS,
 };
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id, page};
 use crate::{SqlStore, StoreError, records, rows};
 use engine::ids::{ActorId, KeyId};
@@ -22,7 +22,8 @@ const BEGIN: &str = "INSERT INTO kept_answers (credential, name, request, at) VA
     WHERE kept_answers.status IS NULL AND kept_answers.at < ?5 RETURNING name";
 
 fn key(row: &Row) -> Result<Key, StoreError> {
-    let unknown = |what: &str| StoreError::Unusable(format!("the database has a {what} that this version does not know"));
+    let unknown =
+        |what: &str| StoreError::Unusable(format!("the database has a {what} that this version does not know"));
     let time = |column| Ok::<_, StoreError>(row.optional_int(column)?.map(Timestamp));
     Ok(Key {
         id: row.parse(0)?,
@@ -46,7 +47,7 @@ fn before(now: Timestamp, seconds: i64) -> Value {
 
 impl SqlStore {
     async fn write_one(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, StoreError> {
-        let written = self.backend.write(vec![Statement::new(sql, values)]).await.map_err(unguarded)?;
+        let written = self.backend.write(vec![Statement::new(sql, values)]).await.map_err(into_store_error)?;
         Ok(written.into_iter().next().unwrap_or_default())
     }
 }
@@ -69,7 +70,7 @@ impl SqlStore {
             optional_id(key.parent),
             rows::json(&key.projects),
         ];
-        self.backend.write(vec![forget, Statement::new(KEEP, values)]).await.map(drop).map_err(unguarded)
+        self.backend.write(vec![forget, Statement::new(KEEP, values)]).await.map(drop).map_err(into_store_error)
     }
 
     /// The credential with this digest, and its actor. The credential may have ended.
@@ -101,8 +102,8 @@ impl SqlStore {
         self.backend.read(query.bind(id(named)).statement()).await?.first().map(key).transpose()
     }
 
-    /// Revokes the credential and the sessions that were opened with it. True only for the call that ended it, so that of two
-    /// concurrent calls one succeeds.
+    /// Revokes the credential and the sessions that were opened with it. True only for the call that ended it, so that
+    /// of two concurrent calls one succeeds.
     pub async fn revoke_key(&self, key: KeyId, at: Timestamp) -> Result<bool, StoreError> {
         let sql =
             "UPDATE tokens SET revoked_at = ?1 WHERE (id = ?2 OR parent = ?2) AND revoked_at IS NULL RETURNING id";
@@ -138,7 +139,8 @@ impl SqlStore {
         let stale = before(now, UNFINISHED_SECONDS);
         let values =
             vec![Value::from(by.to_string()), Value::from(name), Value::from(request.to_vec()), rows::time(now), stale];
-        let written = self.backend.write(vec![forget, Statement::new(BEGIN, values)]).await.map_err(unguarded)?;
+        let written =
+            self.backend.write(vec![forget, Statement::new(BEGIN, values)]).await.map_err(into_store_error)?;
         if written.get(1).is_some_and(|rows| !rows.is_empty()) {
             return Ok(Reservation::New);
         }
@@ -176,6 +178,6 @@ impl SqlStore {
                 vec![Value::from(by.to_string()), Value::from(name)],
             ),
         };
-        self.backend.write(vec![statement]).await.map(drop).map_err(unguarded)
+        self.backend.write(vec![statement]).await.map(drop).map_err(into_store_error)
     }
 }

@@ -1,5 +1,6 @@
-//! Anchors: the last seq and hash of every log, to be kept outside the database. The hash chain has no secret key, so whoever
-//! can write to the database can rewrite a log and recompute its chain. An anchor that was stored elsewhere shows that.
+//! Anchors: the last seq and hash of every log, to be kept outside the database. The hash chain has no secret key, so
+//! whoever can write to the database can rewrite a log and recompute its chain. An anchor that was stored elsewhere
+//! shows that.
 
 use crate::sql::{Statement, Value, id};
 use crate::tables::HASH_AT;

@@ -1,10 +1,10 @@
-//! Copies a SQLite database into an empty PostgreSQL database: every row of every table, then a full check of the copy. The
-//! source is only read. A note in the target says that the copy is in progress; `open` refuses a target that has it, and a
-//! second copy starts over. It must not know any table: the tables are read from the source's schema.
+//! Copies a SQLite database into an empty PostgreSQL database: every row of every table, then a full check of the copy.
+//! The source is only read. A note in the target says that the copy is in progress; `open` refuses a target that has
+//! it, and a second copy starts over. It must not know any table: the tables are read from the source's schema.
 
 use super::examine::Depth;
 use crate::backend::Backend;
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::postgres::Postgres;
 use crate::sql::{Row, Statement, Value};
 use crate::sqlite::Sqlite;
@@ -34,7 +34,7 @@ pub async fn copy(from: &Path, to: &str, options: &Options) -> Result<Copied, St
     let source = Sqlite::open_read_only(from, Arc::new(FileClock::default()))?
         .ok_or_else(|| StoreError::Unusable(format!("there is no database at {place}")))?;
     migrate::require_current(&source, &place).await?;
-    let source = SqlStore::over(Box::new(source), options.project_items);
+    let source = SqlStore::new(Box::new(source), options.project_items);
     refuse_damaged(&source, &place).await?;
     let target = Postgres::open(to, options).await?;
     migrate::migrate(&target, Engine::Postgres, "the target").await?;
@@ -43,12 +43,12 @@ pub async fn copy(from: &Path, to: &str, options: &Options) -> Result<Copied, St
     begin(&target, &tables).await?;
     let mut copied = Copied::default();
     for table in &tables {
-        copied.rows += carry(source.backend.as_ref(), &target, table).await?;
+        copied.rows += copy_table(source.backend.as_ref(), &target, table).await?;
     }
-    let target = SqlStore::over(Box::new(target), options.project_items);
+    let target = SqlStore::new(Box::new(target), options.project_items);
     check(&source, &target, &tables, &mut copied).await?;
     let done = Statement::new("DELETE FROM database_notes WHERE name = ?1", vec![Value::from(COPYING)]);
-    target.backend.write(vec![done]).await.map_err(unguarded)?;
+    target.backend.write(vec![done]).await.map_err(into_store_error)?;
     Ok(copied)
 }
 
@@ -77,7 +77,7 @@ async fn begin(target: &Postgres, tables: &[Table]) -> Result<(), StoreError> {
     }
     let note = "INSERT INTO database_notes (name, value) VALUES (?1, 'from SQLite') ON CONFLICT DO NOTHING";
     statements.push(Statement::new(note, vec![Value::from(COPYING)]));
-    target.write_long(statements).await.map(drop).map_err(unguarded)
+    target.write_long(statements).await.map(drop).map_err(into_store_error)
 }
 
 pub(crate) async fn is_unfinished(backend: &dyn Backend) -> Result<bool, StoreError> {
@@ -91,22 +91,22 @@ async fn count(backend: &dyn Backend, table: &str) -> Result<u64, StoreError> {
 }
 
 /// Copies a table page by page in the order of its primary key. Each page is one transaction.
-async fn carry(source: &dyn Backend, target: &Postgres, table: &Table) -> Result<u64, StoreError> {
+async fn copy_table(source: &dyn Backend, target: &Postgres, table: &Table) -> Result<u64, StoreError> {
     let columns = table.columns().join(", ");
     let key = table.key().join(", ");
     let places: Vec<String> = (1..=table.key().len()).map(|number| format!("?{number}")).collect();
     let into = insert(&table.name, &columns, "");
-    let (mut after, mut carried) = (Vec::new(), 0);
+    let (mut after, mut copied) = (Vec::new(), 0);
     loop {
         let further =
             if after.is_empty() { String::new() } else { format!(" WHERE ({key}) > ({})", places.join(", ")) };
         let query = format!("SELECT {columns} FROM {}{further} ORDER BY {key} LIMIT {ROWS}", table.name);
         let page = source.read_long(Statement::new(query, std::mem::take(&mut after))).await?;
-        let Some(last) = page.last() else { return Ok(carried) };
+        let Some(last) = page.last() else { return Ok(copied) };
         after = key_of(table, last);
-        carried += page.len() as u64;
+        copied += page.len() as u64;
         let rows: Vec<Vec<Value>> = page.into_iter().map(|row| typed(&table.columns, row)).collect();
-        target.write_long(vec![Statement::many(into.clone(), rows)]).await.map_err(unguarded)?;
+        target.write_long(vec![Statement::many(into.clone(), rows)]).await.map_err(into_store_error)?;
     }
 }
 

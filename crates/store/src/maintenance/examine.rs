@@ -1,10 +1,10 @@
-//! Checks whether a database still holds what was written to it: the file by the database's own check, rows by their checksums,
-//! logs by their hash chains, texts by their hashes, and projections by computing them again. It only reads.
+//! Checks whether a database still holds what was written to it: the file by the database's own check, rows by their
+//! checksums, logs by their hash chains, texts by their hashes, and projections by computing them again. It only reads.
 
-use super::rebuild::{cleared, parts, projected};
+use super::rebuild::{delete_projections, parts, projected};
 use super::verify::Chain;
 use super::{of_run, references};
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Row, Statement, Value};
 use crate::sqlite::Sqlite;
 use crate::sqlite::schema::{self, Table};
@@ -184,7 +184,7 @@ impl SqlStore {
                 damage.push(Damage::Log { run, seq: chain.last, what });
             } else if depth == Depth::Full {
                 damage.extend(missing_text(run, &events, texts));
-                damage.extend(self.departed(run, &events, shadow).await?);
+                damage.extend(self.compare_projections(run, &events, shadow).await?);
             }
             if self.last_seq(run).await? == Some(last_seq) {
                 return Ok((chain.last, damage));
@@ -195,12 +195,17 @@ impl SqlStore {
     }
 
     /// Compares the stored projections with those computed from the log.
-    async fn departed(&self, run: RunId, events: &[Event], shadow: &Shadow) -> Result<Option<Damage>, StoreError> {
+    async fn compare_projections(
+        &self,
+        run: RunId,
+        events: &[Event],
+        shadow: &Shadow,
+    ) -> Result<Option<Damage>, StoreError> {
         let Some(projected) = projected(events) else {
             return Ok(Some(Damage::Log { run, seq: 1, what: "the log does not begin with run.queued".into() }));
         };
         let kind = projected.kind;
-        shadow.backend.write(projected.statements).await.map_err(unguarded)?;
+        shadow.backend.write(projected.statements).await.map_err(into_store_error)?;
         let mut wrong = Vec::new();
         for (table, by) in projections(kind) {
             let columns = shadow.columns(table);
@@ -216,7 +221,7 @@ impl SqlStore {
         {
             wrong.push("jobs");
         }
-        shadow.backend.write(cleared(run, kind)).await.map_err(unguarded)?;
+        shadow.backend.write(delete_projections(run, kind)).await.map_err(into_store_error)?;
         let what = || format!("its rows in {} do not match its log", wrong.join(", "));
         Ok((!wrong.is_empty()).then(|| Damage::Projection { run, what: what() }))
     }
@@ -268,8 +273,8 @@ impl Shadow {
     }
 }
 
-/// The rows as sorted text, with one form of NULL. The two databases return rows in different orders and NULLs with different
-/// types.
+/// The rows as sorted text, with one form of NULL. The two databases return rows in different orders and NULLs with
+/// different types.
 fn sorted(rows: Vec<Row>) -> Vec<String> {
     let plain = |value: &Value| match value {
         Value::Int(None) | Value::Text(None) | Value::Bytes(None) => "NULL".to_owned(),

@@ -1,5 +1,5 @@
-//! What an operator does with a database: check it, rebuild its projections, prune old runs, export anchors, copy it. All of it
-//! may take long. Runs may be appended to at the same time, except during `copy`.
+//! What an operator does with a database: check it, rebuild its projections, prune old runs, export anchors, copy it.
+//! All of it may take long. Runs may be appended to at the same time, except during `copy`.
 
 mod anchor;
 mod copy;

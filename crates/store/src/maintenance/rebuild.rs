@@ -3,7 +3,7 @@
 use super::of_run;
 use crate::append::job_state;
 use crate::backend::WriteError;
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Guard, Statement, Value, id};
 use crate::tables::{Tables, tables};
 use crate::{SqlStore, StoreError, rows};
@@ -37,7 +37,7 @@ pub(super) fn parts(tables: &Tables) -> impl Iterator<Item = &'static str> {
     tables.parts.iter().copied().chain(["run_projects", "notifications", "onto_document_entries"])
 }
 
-pub(super) fn cleared(run: RunId, kind: Kind) -> Vec<Statement> {
+pub(super) fn delete_projections(run: RunId, kind: Kind) -> Vec<Statement> {
     let tables = tables(kind);
     let mut statements = vec![of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run)];
     let dependent = parts(&tables).chain(["run_checkpoints"]);
@@ -55,8 +55,8 @@ impl SqlStore {
         Ok(runs.len() as u64)
     }
 
-    /// Rewrites the projections of one run, in one transaction. If the log grew since it was read, the transaction is refused
-    /// and the rest of the log is read.
+    /// Rewrites the projections of one run, in one transaction. If the log grew since it was read, the transaction is
+    /// refused and the rest of the log is read.
     pub async fn rebuild_run(&self, run: RunId) -> Result<(), StoreError> {
         let mut events: Vec<Event> = Vec::new();
         for attempt in 0..TRIES {
@@ -71,10 +71,10 @@ impl SqlStore {
                 };
             };
             // This update changes nothing. It locks the job's row and refuses the batch if the log has grown.
-            let unmoved = "UPDATE jobs SET last_seq = last_seq WHERE run_id = ?1 AND last_seq = ?2";
-            let unmoved = Statement::new(unmoved, vec![id(run), Value::from(events.len())]).guarded(Guard::Head);
-            let mut statements = vec![unmoved];
-            statements.extend(cleared(run, projected.kind));
+            let unchanged = "UPDATE jobs SET last_seq = last_seq WHERE run_id = ?1 AND last_seq = ?2";
+            let unchanged = Statement::new(unchanged, vec![id(run), Value::from(events.len())]).guarded(Guard::Head);
+            let mut statements = vec![unchanged];
+            statements.extend(delete_projections(run, projected.kind));
             statements.extend(projected.statements);
             match self.backend.write_long(statements).await {
                 Ok(_) => return Ok(()),
@@ -84,7 +84,7 @@ impl SqlStore {
                     }
                     tokio::time::sleep((Duration::from_millis(5) * attempt).min(LONGEST_PAUSE)).await;
                 }
-                Err(error) => return Err(unguarded(error)),
+                Err(error) => return Err(into_store_error(error)),
             }
         }
         Err(StoreError::Busy(format!(

@@ -1,5 +1,5 @@
-//! Which blobs an event refers to. A reference is a JSON object with `hash` and nothing else but `bytes` or `limit`, at any
-//! depth. So references are found without knowing what the event means.
+//! Which blobs an event refers to. A reference is a JSON object with `hash` and nothing else but `bytes` or `limit`, at
+//! any depth. So references are found without knowing what the event means.
 
 use engine::blob::Hash;
 use serde_json::Value;

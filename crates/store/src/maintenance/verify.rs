@@ -46,7 +46,8 @@ impl Chain {
 impl SqlStore {
     pub async fn verify(&self, run: RunId) -> Result<LogCheck, StoreError> {
         let broken = |seq, what: &str| Ok(LogCheck::Broken { seq, what: what.into() });
-        // The row must be read before the log. The log may grow in between, and then it still contains the event of the row.
+        // The row must be read before the log. The log may grow in between, and then it still contains the event of the
+        // row.
         let row = self.run(&Scope::Platform, run).await?;
         let mut chain = Chain::of(run);
         let mut on_row = false;

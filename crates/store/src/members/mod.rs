@@ -1,9 +1,9 @@
-//! Members of projects, their roles, and invitations. A membership begins when an invitation is accepted. This module only
-//! stores roles; what a role allows is decided in `scope`.
+//! Members of projects, their roles, and invitations. A membership begins when an invitation is accepted. This module
+//! only stores roles; what a role allows is decided in `scope`.
 
 mod sql;
 
-pub(crate) use sql::{FORGET_INVITATIONS, MAKE_MEMBER};
+pub(crate) use sql::{DELETE_INVITATIONS, INSERT_MEMBER};
 
 use engine::ids::{ActorId, InvitationId, ProjectId};
 use engine::role::Role;
@@ -11,10 +11,11 @@ use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use serde::{Deserialize, Serialize};
 
-/// The most members and invited people of one project. The server refuses further invitations, so the whole list always fits
-/// into one answer.
+/// The most members and invited people of one project. The server refuses further invitations, so the whole list always
+/// fits into one answer.
 pub const MOST_MEMBERS: usize = 1_000;
-/// The most invitations of one person that are listed. The older ones appear after some of these are accepted or declined.
+/// The most invitations of one person that are listed. The older ones appear after some of these are accepted or
+/// declined.
 pub const MOST_INVITATIONS: usize = 1_000;
 /// The time in which an invitation can be accepted: thirty days in milliseconds.
 pub const INVITATION_MS: i64 = 30 * 24 * 3_600_000;

@@ -1,9 +1,9 @@
-//! The queries for members and invitations. Every change of membership first updates the project's row, which locks it. So two
-//! changes cannot both see another owner and leave the project without one.
+//! The queries for members and invitations. Every change of membership first updates the project's row, which locks it.
+//! So two changes cannot both see another owner and leave the project without one.
 
 use super::{Invitation, MOST_INVITATIONS, MOST_MEMBERS, Member, MemberChange, NewInvitation};
 use crate::backend::WriteError;
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::notifications::INVITATION_KIND;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, page};
 use crate::{SqlStore, StoreError, records, rows};
@@ -15,11 +15,11 @@ use runtime::ports::Slice;
 use std::borrow::Cow;
 
 /// Parameters: `?1` project, `?2` actor, `?3` role.
-pub(crate) const MAKE_MEMBER: &str =
+pub(crate) const INSERT_MEMBER: &str =
     "INSERT INTO project_members (project_id, actor_id, role) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 
 /// Deletes the invitations to the project `?1`, with their notifications.
-pub(crate) const FORGET_INVITATIONS: [&str; 3] = [
+pub(crate) const DELETE_INVITATIONS: [&str; 3] = [
     "DELETE FROM notification_reads WHERE seq = 0 AND run_id IN (SELECT id FROM project_invitations WHERE project_id = ?1)",
     "DELETE FROM notifications WHERE seq = 0 AND run_id IN (SELECT id FROM project_invitations WHERE project_id = ?1)",
     "DELETE FROM project_invitations WHERE project_id = ?1",
@@ -46,13 +46,15 @@ const JOIN: &str = "INSERT INTO project_members (project_id, actor_id, role) \
     ON CONFLICT DO NOTHING";
 
 /// Locks the project's row: changes of its members wait for each other here.
-fn taken(project: ProjectId) -> Statement {
+fn lock_project(project: ProjectId) -> Statement {
     let sql = "UPDATE onto_projects SET version = version WHERE id = ?1";
     Statement::new(sql, vec![id(project)]).guarded(Guard::Entity(project.0))
 }
 
 pub(crate) fn role(text: &str) -> Result<Role, StoreError> {
-    Role::parse(text).ok_or_else(|| StoreError::Unusable(format!("the database has the role {text}, which this version does not know")))
+    Role::parse(text).ok_or_else(|| {
+        StoreError::Unusable(format!("the database has the role {text}, which this version does not know"))
+    })
 }
 
 fn member(row: &Row) -> Result<Member, StoreError> {
@@ -72,7 +74,7 @@ fn invitation(row: &Row) -> Result<Invitation, StoreError> {
 }
 
 /// Runs `first`, and if it touched a row deletes the invitation and its notification.
-fn settlement(first: Statement, invitation: InvitationId) -> Vec<Statement> {
+fn end_invitation(first: Statement, invitation: InvitationId) -> Vec<Statement> {
     let rest = [
         "DELETE FROM project_invitations WHERE id = ?1",
         "DELETE FROM notification_reads WHERE run_id = ?1 AND seq = 0",
@@ -88,7 +90,7 @@ impl SqlStore {
         match self.backend.write(statements).await {
             Ok(_) => Ok(true),
             Err(WriteError::Refused(_)) => Ok(false),
-            Err(error) => Err(unguarded(error)),
+            Err(error) => Err(into_store_error(error)),
         }
     }
 
@@ -101,7 +103,7 @@ impl SqlStore {
         rest: Vec<Statement>,
     ) -> Result<MemberChange, StoreError> {
         let first = Statement::new(first, vec![id(project), id(actor)]).guarded(Guard::Head);
-        let statements = [taken(project), first].into_iter().chain(rest).collect();
+        let statements = [lock_project(project), first].into_iter().chain(rest).collect();
         if self.change_members(statements).await? {
             return Ok(MemberChange::Done);
         }
@@ -130,7 +132,7 @@ impl SqlStore {
         self.all(query, member).await
     }
 
-    /// The actor who created the project. Only they may end their own membership.
+    /// The actor who created the project. Only the creator may end the creator's membership.
     pub async fn creator(&self, project: ProjectId) -> Result<Option<ActorId>, StoreError> {
         let mut query = Query::new("SELECT created_by FROM onto_projects WHERE id = ");
         query.bind(id(project));
@@ -194,7 +196,8 @@ impl SqlStore {
             Value::from(new.title.clone()),
             Value::from(new.body.clone()),
         ];
-        let statements = vec![taken(new.project), Statement::new(INVITE, invite), Statement::new(ANNOUNCE, announce)];
+        let statements =
+            vec![lock_project(new.project), Statement::new(INVITE, invite), Statement::new(ANNOUNCE, announce)];
         self.change_members(statements).await.map(drop)
     }
 
@@ -226,15 +229,15 @@ impl SqlStore {
         query.bind(id(invitation));
         let Some(project) = self.one(query, |row| row.parse::<ProjectId>(0)).await? else { return Ok(false) };
         let joined = Statement::new(JOIN, vec![id(invitation), id(of), rows::time(now)]);
-        let mut statements = vec![taken(project)];
-        statements.extend(settlement(joined, invitation));
+        let mut statements = vec![lock_project(project)];
+        statements.extend(end_invitation(joined, invitation));
         self.change_members(statements).await
     }
 
     pub async fn decline(&self, of: ActorId, invitation: InvitationId, now: Timestamp) -> Result<bool, StoreError> {
         let sql = "DELETE FROM project_invitations WHERE id = ?1 AND actor_id = ?2 AND expires_at > ?3";
         let declined = Statement::new(sql, vec![id(invitation), id(of), rows::time(now)]);
-        self.change_members(settlement(declined, invitation)).await
+        self.change_members(end_invitation(declined, invitation)).await
     }
 
     /// The actor, their subagents, and the people with whom they share a project or an open invitation, oldest first.

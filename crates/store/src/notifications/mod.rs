@@ -1,9 +1,9 @@
-//! Notifications that people read, and their deliveries to webhooks. A delivery is written in the transaction that writes its
-//! notification, so none is lost. The crate `outbound` sends them; this module must not know HTTP.
+//! Notifications that people read, and their deliveries to webhooks. A delivery is written in the transaction that
+//! writes its notification, so none is lost. The crate `outbound` sends them; this module must not know HTTP.
 
 mod sql;
 
-pub(crate) use sql::dispatched;
+pub(crate) use sql::insert_deliveries;
 
 use engine::batch::NotificationRow;
 use engine::ids::{ActorId, InvitationId, QuestionId, RunId};

@@ -1,8 +1,8 @@
-//! The queries for notifications, webhooks and deliveries. The append that writes a notification also writes its deliveries, to
-//! the webhooks that exist at that moment.
+//! The queries for notifications, webhooks and deliveries. The append that writes a notification also writes its
+//! deliveries, to the webhooks that exist at that moment.
 
 use super::{Attempted, Delivery, DeliveryState, Mark, Next, Notice, Template, Webhook};
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::records::{NOTIFICATION_COLUMNS, notification};
 use crate::rows::json;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id};
@@ -32,7 +32,7 @@ const ATTEMPTED: &str = "UPDATE webhook_deliveries SET state = ?1, due = now_ms(
     last_error = ?4, delivered_at = CASE WHEN ?1 = 'delivered' THEN now_ms() END WHERE id = ?5";
 
 /// Writes the deliveries of the notifications of an append.
-pub(crate) fn dispatched(rows: &Rows) -> Vec<Statement> {
+pub(crate) fn insert_deliveries(rows: &Rows) -> Vec<Statement> {
     let statement = |row: &NotificationRow| {
         let values = vec![
             Value::from(format!("_{}_{}", row.run_id, row.seq)),
@@ -112,7 +112,7 @@ fn notice(row: &Row) -> Result<Notice, StoreError> {
 
 impl SqlStore {
     async fn do_all(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, StoreError> {
-        self.backend.write(statements).await.map_err(unguarded)
+        self.backend.write(statements).await.map_err(into_store_error)
     }
 
     /// Newest first.
@@ -227,8 +227,8 @@ impl SqlStore {
         self.do_all(vec![Statement::new(insert("webhook_deliveries", DELIVERY, ""), values)]).await.map(drop)
     }
 
-    /// Claims up to `limit` due deliveries and counts an attempt for each. The claim ends after `hold` by the database's clock,
-    /// so the deliveries of a sender that died are sent again.
+    /// Claims up to `limit` due deliveries and counts an attempt for each. The claim ends after `hold` by the
+    /// database's clock, so the deliveries of a sender that died are sent again.
     pub async fn take_due(&self, limit: usize, hold: Duration) -> Result<Vec<(Delivery, Webhook)>, StoreError> {
         let hold = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX / 4);
         let take = Statement::new(format!("{TAKE}{DELIVERY}"), vec![Value::from(hold), Value::from(limit)]);

@@ -1,8 +1,8 @@
-//! `NOTIFY` and `LISTEN`: tells other processes that something was committed. A hint only shortens their wait; they also poll,
-//! so a lost hint loses nothing.
+//! `NOTIFY` and `LISTEN`: tells other processes that something was committed. A hint only shortens their wait; they
+//! also poll, so a lost hint loses nothing.
 //!
-//! A hint must not be sent inside a write transaction. PostgreSQL takes one global lock at the commit of a transaction with
-//! `NOTIFY`, so all commits would wait for each other.
+//! A hint must not be sent inside a write transaction. PostgreSQL takes one global lock at the commit of a transaction
+//! with `NOTIFY`, so all commits would wait for each other.
 
 use super::pool::{Pool, dial};
 use super::settings::Settings;
@@ -26,16 +26,16 @@ const ANSWER: Duration = Duration::from_secs(5);
 
 pub(crate) struct Hints {
     pending: Arc<AtomicBool>,
-    heard: Arc<Notify>,
+    received: Arc<Notify>,
     listener: Option<AbortHandle>,
 }
 
 impl Hints {
     /// Listens only on a direct connection: a pooler would lend the session to another client.
     pub(crate) fn new(direct: Option<Settings>) -> Hints {
-        let heard = Arc::new(Notify::new());
-        let listener = direct.map(|direct| tokio::spawn(listen(direct, heard.clone())).abort_handle());
-        Hints { pending: Arc::default(), heard, listener }
+        let received = Arc::new(Notify::new());
+        let listener = direct.map(|direct| tokio::spawn(listen(direct, received.clone())).abort_handle());
+        Hints { pending: Arc::default(), received, listener }
     }
 
     /// Sends one `NOTIFY` soon. Further calls until then do nothing.
@@ -52,13 +52,13 @@ impl Hints {
             match timeout_at(deadline, pooled.client.batch_execute("NOTIFY pleach")).await {
                 Ok(Ok(())) => pool.give_back(pooled),
                 Ok(Err(_)) => {}
-                Err(_) => pool.give_up(pooled),
+                Err(_) => pool.discard(pooled),
             }
         });
     }
 
-    pub(crate) async fn heard(&self, at_most: Duration) {
-        let _ = tokio::time::timeout(at_most, self.heard.notified()).await;
+    pub(crate) async fn wait(&self, at_most: Duration) {
+        let _ = tokio::time::timeout(at_most, self.received.notified()).await;
     }
 }
 
@@ -70,16 +70,16 @@ impl Drop for Hints {
     }
 }
 
-async fn listen(direct: Settings, heard: Arc<Notify>) {
+async fn listen(direct: Settings, received: Arc<Notify>) {
     loop {
-        if let Err(error) = listen_once(&direct, &heard).await {
+        if let Err(error) = listen_once(&direct, &received).await {
             tracing::debug!(%error, "the connection that listens for hints was lost");
         }
         tokio::time::sleep(RECONNECT).await;
     }
 }
 
-async fn listen_once(direct: &Settings, heard: &Notify) -> Result<(), StoreError> {
+async fn listen_once(direct: &Settings, received: &Notify) -> Result<(), StoreError> {
     let (client, mut connection) = dial(direct).await.map_err(|failure| failure.error)?;
     let messages = futures::stream::poll_fn(move |context| connection.poll_message(context));
     let mut messages = std::pin::pin!(messages);
@@ -93,12 +93,12 @@ async fn listen_once(direct: &Settings, heard: &Notify) -> Result<(), StoreError
                 deadline = None;
                 quiet_since = Instant::now();
                 // Hints of commits before this moment were missed, so the waiters must look now.
-                heard.notify_waiters();
+                received.notify_waiters();
             }
             message = messages.next() => match message {
                 Some(Ok(AsyncMessage::Notification(_))) => {
                     quiet_since = Instant::now();
-                    heard.notify_waiters();
+                    received.notify_waiters();
                 }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(super::translate(&error)),

@@ -1,6 +1,6 @@
-//! The PostgreSQL backend, for several processes on several machines. Every batch is one pipelined transaction on a pooled
-//! connection. Statements are not prepared by name, so a pooler in transaction mode may stand in between. It must not know
-//! any table.
+//! The PostgreSQL backend, for several processes on several machines. Every batch is one pipelined transaction on a
+//! pooled connection. Statements are not prepared by name, so a pooler in transaction mode may stand in between. It
+//! must not know any table.
 
 mod hints;
 mod password;
@@ -41,7 +41,8 @@ const USUAL: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(600);
 /// The limit for the answer to `BEGIN`. Every server answers it at once, so one that does not is taken to be dead.
 const SILENT: Duration = Duration::from_secs(5);
-/// The least time to wait for the answer to a `COMMIT`, even past the deadline. Not knowing whether it happened costs more.
+/// The least time to wait for the answer to a `COMMIT`, even past the deadline. Not knowing whether it happened costs
+/// more.
 const COMMIT: Duration = Duration::from_secs(2);
 /// The server ends a transaction whose client sends nothing for this long, so that nobody waits for its locks.
 const ABANDONED_MS: u128 = 5_000;
@@ -79,7 +80,7 @@ impl Postgres {
         match timeout_at(deadline, pipeline(&pooled.client, batch, limit)).await {
             Ok(Ok(rows)) => self.commit(pooled, deadline).await.map(|()| rows),
             Ok(Err(Interrupted::Silent(error))) => {
-                self.pool.give_up(pooled);
+                self.pool.discard(pooled);
                 Err(Interrupted::Silent(error))
             }
             Ok(Err(interrupted)) => {
@@ -89,7 +90,7 @@ impl Postgres {
                 Err(interrupted)
             }
             Err(_) => {
-                self.pool.give_up(pooled);
+                self.pool.discard(pooled);
                 Err(Interrupted::Store(no_answer(limit)))
             }
         }
@@ -104,7 +105,7 @@ impl Postgres {
             }
             Ok(Err(error)) => Err(Interrupted::at_commit(error)),
             Err(_) => {
-                self.pool.give_up(pooled);
+                self.pool.discard(pooled);
                 Err(Interrupted::Unknown("the server did not confirm a commit in time".into()))
             }
         }
@@ -149,7 +150,7 @@ impl Postgres {
                     return Err(translate(&error));
                 }
                 Err(_) => {
-                    self.pool.give_up(pooled);
+                    self.pool.discard(pooled);
                     return Err(no_answer(limit));
                 }
             }
@@ -196,9 +197,11 @@ impl Interrupted {
     }
 }
 
-/// Sends all statements before it reads the first answer, so a batch takes one round trip. Each future is polled once to send
-/// its statement. Answers are read in order: the first failure is the cause, and the later ones only say that the transaction
-/// is aborted.
+/// Sends all statements before it reads the first answer, so a batch takes one round trip before its `COMMIT`. Each
+/// future is polled once to send its statement. `COMMIT` is not sent with them, because guards are checked here.
+///
+/// Answers are read in order: the first failure is the cause, and the later ones only say that the transaction is
+/// aborted. They are read all the same, so that the connection is ready for `ROLLBACK`.
 ///
 /// `SET LOCAL` ends with the transaction. A pooler lends the session to others, so nothing may remain set in it.
 async fn pipeline(client: &Client, batch: &[Statement], limit: Duration) -> Result<Rows, Interrupted> {
@@ -319,10 +322,10 @@ fn translate(error: &Error) -> StoreError {
         Some(&SqlState::DISK_FULL) => StoreError::Full(message),
         _ if is_lost(error) => StoreError::Unavailable(message),
         Some(code) if is_busy(code) => StoreError::Busy(message),
-        Some(_) => StoreError::Unusable(format!("the database refused: {message}")),
+        Some(_) => StoreError::Unusable(format!("the database reported an error: {message}")),
         None => match error.source() {
             Some(source) if source.is::<TlsRefused>() => StoreError::Unusable(source.to_string()),
-            _ => StoreError::Unusable(format!("the database refused: {message}")),
+            _ => StoreError::Unusable(format!("the database reported an error: {message}")),
         },
     }
 }
@@ -350,15 +353,15 @@ impl Backend for Postgres {
         self.read_within(LONG, &query).await
     }
 
-    fn alone_with(&self, table: &'static str) -> String {
+    fn lock_table(&self, table: &'static str) -> String {
         format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
     }
 
-    fn hint(&self) {
+    fn send_hint(&self) {
         self.hints.send(&self.pool);
     }
 
-    async fn hinted(&self, at_most: Duration) {
-        self.hints.heard(at_most).await;
+    async fn wait_for_hint(&self, at_most: Duration) {
+        self.hints.wait(at_most).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Finds the password when the URL has none: first in the file that `PLEACH_DATABASE_PASSWORD_FILE` names, then in `PGPASSWORD`,
-//! then in the password file of libpq. A password must not get into an error.
+//! Finds the password when the URL has none: first in the file that `PLEACH_DATABASE_PASSWORD_FILE` names, then in
+//! `PGPASSWORD`, then in the password file of libpq. A password must not get into an error.
 
 use super::settings::Variables;
 use crate::StoreError;
@@ -63,6 +63,7 @@ fn in_password_file(path: &Path, wanted: &Wanted) -> Result<Option<String>, Stor
     };
     let lines = text.lines().filter(|line| !line.starts_with('#')).map(fields);
     let Some(mut found) = lines.into_iter().find(|fields| wanted.fits(fields)) else { return Ok(None) };
+    // Only a file that would be used is refused for its mode.
     let mode = std::fs::metadata(path).map_or(0, |found| found.permissions().mode() & 0o777);
     if mode & 0o077 != 0 {
         return Err(StoreError::Unusable(format!(

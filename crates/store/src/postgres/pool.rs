@@ -1,5 +1,6 @@
-//! A pool of connections to PostgreSQL. A connection that is lost or does not answer is replaced. No session state is kept on a
-//! connection, so it may go through a pooler. It must not know transactions: whoever takes a connection ends its own.
+//! A pool of connections to PostgreSQL. A connection that is lost or does not answer is replaced. No session state is
+//! kept on a connection, so it may go through a pooler. It must not know transactions: whoever takes a connection ends
+//! its own.
 
 use super::settings::{CONNECT, Settings, SslMode};
 use super::tls::Encrypted;
@@ -31,12 +32,13 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct Idle {
     connections: Vec<(Connected, Instant)>,
-    /// Raised when a connection does not answer. Connections of an older generation are not used again, because they probably
-    /// went the same way.
+    /// Raised when a connection does not answer. Connections of an older generation are not used again, because they
+    /// probably went the same way.
     generation: u64,
 }
 
-/// A client with the task that reads and writes its socket. Dropping the client aborts the task, even if the server hangs.
+/// A client with the task that reads and writes its socket. Dropping the client aborts the task, even if the server
+/// hangs.
 pub(crate) struct Connected {
     client: Client,
     task: AbortHandle,
@@ -56,8 +58,8 @@ impl Drop for Connected {
     }
 }
 
-/// A connection in use. Only `give_back` returns it to the pool. Dropping it, for example in a cancelled future, closes it, and
-/// so the server rolls its transaction back.
+/// A connection in use. Only `give_back` returns it to the pool. Dropping it, for example in a cancelled future, closes
+/// it, and so the server rolls its transaction back.
 pub(crate) struct Pooled<'a> {
     pub client: Connected,
     generation: u64,
@@ -106,7 +108,10 @@ impl Refused {
             },
             Refused::Silent => ConnectFailure {
                 starting: false,
-                error: StoreError::Unavailable(format!("the server did not accept a connection within {} s", CONNECT.as_secs())),
+                error: StoreError::Unavailable(format!(
+                    "the server did not accept a connection within {} s",
+                    CONNECT.as_secs()
+                )),
             },
         }
     }
@@ -127,7 +132,7 @@ impl Pool {
     /// Opens the first connection of a process. It waits for a server that is starting up, and calls `on_wait` once.
     pub(crate) async fn open(&self, startup_wait: Duration, on_wait: fn(&str)) -> Result<(), StoreError> {
         let deadline = Instant::now() + startup_wait;
-        let mut told = false;
+        let mut reported = false;
         loop {
             match self.connect().await {
                 Ok(client) => {
@@ -135,7 +140,7 @@ impl Pool {
                     return Ok(());
                 }
                 Err(failure) if failure.starting && Instant::now() < deadline => {
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut reported, true) {
                         on_wait(&failure.error.to_string());
                     }
                     tokio::time::sleep(BETWEEN_TRIES).await;
@@ -157,7 +162,7 @@ impl Pool {
             match asked {
                 Ok(Ok(_)) => return Ok(Pooled { client, generation, _slot: slot }),
                 Ok(Err(_)) => {}
-                Err(_) => self.distrust(),
+                Err(_) => self.drop_idle(),
             }
         }
         let generation = self.idle().generation;
@@ -181,10 +186,10 @@ impl Pool {
         }
     }
 
-    /// Drops a connection that did not answer in time. The server is asked to cancel its statement, so that its locks are freed.
-    /// The idle connections are dropped too.
-    pub(crate) fn give_up(&self, pooled: Pooled<'_>) {
-        self.distrust();
+    /// Drops a connection that did not answer in time. The server is asked to cancel its statement, so that its locks
+    /// are freed. The idle connections are dropped too.
+    pub(crate) fn discard(&self, pooled: Pooled<'_>) {
+        self.drop_idle();
         let (token, tls) = (pooled.client.cancel_token(), self.settings.tls.clone());
         tokio::spawn(async move {
             if let Ok(Err(error)) = timeout(CANCEL, token.cancel_query(tls)).await {
@@ -193,7 +198,7 @@ impl Pool {
         });
     }
 
-    fn distrust(&self) {
+    fn drop_idle(&self) {
         let mut idle = self.idle();
         idle.generation += 1;
         idle.connections.clear();

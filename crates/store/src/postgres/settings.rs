@@ -1,5 +1,5 @@
-//! How to reach PostgreSQL: the URL, completed by the variables and files that libpq reads. The URL comes first. A password
-//! must not get into an error.
+//! How to reach PostgreSQL: the URL, completed by the variables and files that libpq reads. The URL comes first. A
+//! password must not get into an error.
 
 use super::password;
 use super::tls::{Connector, Roots, Verification};

@@ -1,5 +1,5 @@
-//! TLS to PostgreSQL: how much of the server's certificate is checked, against which roots, and the error when it is refused.
-//! It must not know `sslmode`; `settings` translates it.
+//! TLS to PostgreSQL: how much of the server's certificate is checked, against which roots, and the error when it is
+//! refused. It must not know `sslmode`; `settings` translates it.
 
 use crate::StoreError;
 use rustls::client::WebPkiServerVerifier;
@@ -173,7 +173,8 @@ impl MakeTlsConnect<Socket> for Connector {
     type TlsConnect = Handshake;
     type Error = Infallible;
 
-    /// The library calls this for every connection, also for one without TLS and without a host name. So it must not fail.
+    /// The library calls this for every connection, also for one without TLS and without a host name. So it must not
+    /// fail.
     fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
         Ok(Handshake { config: self.config.clone(), host: host.to_owned() })
     }
@@ -211,8 +212,8 @@ impl TlsStream for Encrypted {
     }
 }
 
-/// `tls-server-end-point` of RFC 5929: the digest of the certificate by the hash function of its own signature. `None` for a
-/// signature that has no such function.
+/// `tls-server-end-point` of RFC 5929: the digest of the certificate by the hash function of its own signature. `None`
+/// for a signature that has no such function.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: [u8; 7] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];

@@ -1,8 +1,8 @@
 //! Statements, values and rows that both databases use. It must not know any table.
 //!
-//! Statements are written in SQLite's dialect: placeholders `?1`…, `instr` for a substring, and `now_ms()`, a function of ours,
-//! for the database's clock. `FOR UPDATE SKIP LOCKED` is added where a claim must not wait for another; SQLite drops it.
-//! `dialect` turns a statement into PostgreSQL's.
+//! Statements are written in SQLite's dialect: placeholders `?1`…, `instr` for a substring, and `now_ms()`, a function
+//! of ours, for the database's clock. `FOR UPDATE SKIP LOCKED` is added where a claim must not wait for another; SQLite
+//! drops it. `dialect` turns a statement into PostgreSQL's.
 
 mod conditions;
 
@@ -128,8 +128,8 @@ impl Statement {
         Statement { sql: sql.into(), rows: vec![values], guard: None }
     }
 
-    /// One `INSERT … VALUES (?1, …)` for many rows. Only the tuple after `VALUES` may have placeholders, because `dialect`
-    /// repeats the tuple with other numbers.
+    /// One `INSERT … VALUES (?1, …)` for many rows. Only the tuple after `VALUES` may have placeholders, because
+    /// `dialect` repeats the tuple with other numbers.
     pub(crate) fn many(sql: impl Into<Cow<'static, str>>, rows: Vec<Vec<Value>>) -> Statement {
         Statement { sql: sql.into(), rows, guard: None }
     }
@@ -238,8 +238,8 @@ fn unreadable(column: usize, what: &str) -> StoreError {
 
 /// The statement in PostgreSQL's dialect. `rows` above 1 repeats the tuple of an insert.
 ///
-/// It replaces every `?`, so a statement must not have one in a literal. `statement_timestamp` is used because `now()` would
-/// be the start of the transaction.
+/// It replaces every `?`, so a statement must not have one in a literal. `statement_timestamp` is used because `now()`
+/// would be the start of the transaction.
 pub(crate) fn dialect(sql: &str, rows: usize) -> String {
     const NOW: &str = "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000 AS BIGINT)";
     let sql = sql.replace("now_ms()", NOW).replace("instr(", "strpos(").replace('?', "$");

@@ -1,11 +1,12 @@
-//! Checksums of rows in a SQLite file, so that a flipped bit is noticed. Events have their hash chain, texts their hash, and
-//! projections can be computed again. Documents, tasks, people and tokens exist only in their rows, so triggers keep a checksum
-//! in each of those rows. A checksum is no protection against somebody who edits the file on purpose.
+//! Checksums of rows in a SQLite file, so that a flipped bit is noticed. Events have their hash chain, texts their
+//! hash, and projections can be computed again. Documents, tasks, people and tokens exist only in their rows, so
+//! triggers keep a checksum in each of those rows. A checksum is no protection against somebody who edits the file on
+//! purpose.
 
 use super::schema::{CHECKSUM, Table, tables};
 use crate::StoreError;
 use crate::backend::Backend;
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Statement, Value};
 use crate::tables::follows_from_logs;
 use rusqlite::Connection;
@@ -57,8 +58,8 @@ fn note(table: &Table) -> (String, String) {
 
 /// Adds the checksum column to every covered table, and computes it again when a migration changed the table's columns.
 ///
-/// The triggers are temporary, so they belong to this connection. Another program can still change a row, and `check` then
-/// reports it.
+/// The triggers are temporary, so they belong to this connection. Another program can still change a row, and `check`
+/// then reports it.
 pub(crate) async fn install(backend: &dyn Backend) -> Result<(), StoreError> {
     let covered = notes(backend).await?;
     let mut statements = Vec::new();
@@ -69,7 +70,7 @@ pub(crate) async fn install(backend: &dyn Backend) -> Result<(), StoreError> {
         }
         statements.extend(triggers(table));
     }
-    backend.write_long(statements).await.map(drop).map_err(unguarded)
+    backend.write_long(statements).await.map(drop).map_err(into_store_error)
 }
 
 async fn notes(backend: &dyn Backend) -> Result<HashMap<String, String>, StoreError> {

@@ -1,4 +1,5 @@
-//! Runs statements on one SQLite connection, and commits a group of batches in one transaction. It must not know threads.
+//! Runs statements on one SQLite connection, and commits a group of batches in one transaction. It must not know
+//! threads.
 
 use crate::StoreError;
 use crate::backend::WriteError;
@@ -12,8 +13,8 @@ pub(crate) type Written = Vec<Vec<Row>>;
 /// Why a whole group was rolled back.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// The write or the fsync of the commit failed. The kernel may have dropped the dirty pages, so a retry could succeed without
-    /// the data being on disk. The writer must stop.
+    /// The write or the fsync of the commit failed. The kernel may have dropped the dirty pages, so a retry could
+    /// succeed without the data being on disk. The writer must stop.
     Flush(StoreError),
     Store(StoreError),
 }
@@ -30,8 +31,8 @@ impl rusqlite::ToSql for Value {
     }
 }
 
-/// Runs every batch under its own savepoint, so that a refused batch is rolled back alone, then commits once for all. A single
-/// batch needs no savepoint.
+/// Runs every batch under its own savepoint, so that a refused batch is rolled back alone, then commits once for all. A
+/// single batch needs no savepoint.
 pub(crate) fn commit(connection: &Connection, group: &[&[Statement]]) -> Result<Vec<Result<Written, Guard>>, Failed> {
     let written = write_all(connection, group).and_then(|outcomes| match connection.execute_batch("COMMIT") {
         Ok(()) => Ok(outcomes),
@@ -50,6 +51,7 @@ fn write_all(connection: &Connection, group: &[&[Statement]]) -> Result<Vec<Resu
     plain("BEGIN IMMEDIATE")?;
     let mut outcomes = Vec::with_capacity(group.len());
     let (save, undo, release) = match group {
+        // The new `BEGIN` is for the `COMMIT` that follows in any case.
         [_] => ("", "ROLLBACK; BEGIN", ""),
         _ => ("SAVEPOINT batch", "ROLLBACK TO batch", "RELEASE batch"),
     };

@@ -27,21 +27,21 @@ use std::time::Duration;
 use writer::Writer;
 
 /// SQLite before 3.51.3 can corrupt a database when the write-ahead log is reset while another connection writes.
-const OLDEST: i32 = 3_051_003;
+const OLDEST_VERSION: i32 = 3_051_003;
 const BUSY: Duration = Duration::from_secs(5);
 /// The write-ahead log is truncated to this size when it is reset after a checkpoint.
 const LOG_LIMIT: i64 = 64 << 20;
-/// A checkpoint runs when the write-ahead log has this many pages. SQLite's default is 1,000. A page that many commits touch is
-/// written to the file once per checkpoint, so fewer checkpoints write less.
-const FOLD_AFTER: i64 = 4_000;
-/// The page size of a new database; SQLite's default is 4,096. A commit writes whole pages, one or two of each table and index
-/// that it touches, and its rows are small.
+/// A checkpoint runs when the write-ahead log has this many pages. SQLite's default is 1,000. A page that many commits
+/// touch is written to the file once per checkpoint, so fewer checkpoints write less.
+const CHECKPOINT_PAGES: i64 = 4_000;
+/// The page size of a new database; SQLite's default is 4,096. A commit writes whole pages, one or two of each table
+/// and index that it touches, and its rows are small.
 const PAGE: i64 = 2_048;
 const STATEMENTS: usize = 256;
 
 pub(crate) enum Sqlite {
-    /// Fields drop in this order. The writer must close last: the last connection to close runs the final checkpoint, and a
-    /// read-only connection cannot.
+    /// Fields drop in this order. The writer must close last: the last connection to close runs the final checkpoint,
+    /// and a read-only connection cannot.
     Threaded {
         readers: Readers,
         writer: Writer,
@@ -53,7 +53,7 @@ pub(crate) enum Sqlite {
 
 impl Sqlite {
     pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
-        keep_private(path);
+        create_private(path);
         let connection = writable(Connection::open(path), path, &clock)?;
         let readers = Readers::new(path.to_owned(), clock);
         Ok(Sqlite::Threaded { writer: Writer::start(connection)?, readers })
@@ -83,13 +83,13 @@ impl Sqlite {
         }
         let connection = readable(path, &clock)?;
         let known = "SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'";
-        let known: i64 = connection.query_row(known, [], |row| row.get(0)).map_err(|error| named(path, &error))?;
+        let known: i64 = connection.query_row(known, [], |row| row.get(0)).map_err(|error| with_path(path, &error))?;
         Ok((known > 0).then(|| Sqlite::ReadOnly(Readers::new(path.to_owned(), clock))))
     }
 }
 
 /// Creates the file with mode 600, so that only its owner may read it. SQLite gives the write-ahead log the same mode.
-fn keep_private(path: &Path) {
+fn create_private(path: &Path) {
     let private = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     // An existing file keeps its mode. If the file cannot be created, opening it fails next and names it.
     drop(private);
@@ -101,52 +101,52 @@ fn writable(
     path: &Path,
     clock: &Arc<dyn Clock>,
 ) -> Result<Connection, StoreError> {
-    refuse_old()?;
+    refuse_old_version()?;
     let prepare = |connection: &Connection| -> rusqlite::Result<()> {
         // The page size comes first: it cannot change once the database is in WAL mode.
         connection.pragma_update(None, "page_size", PAGE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
-        connection.pragma_update(None, "wal_autocheckpoint", FOLD_AFTER)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // Keeps the undo journal of savepoints in memory. Otherwise every group commit would create a temporary file.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        settle(connection, clock)
+        configure(connection, clock)
     };
-    let connection = opened.map_err(|error| named(path, &error))?;
-    prepare(&connection).map_err(|error| named(path, &error))?;
+    let connection = opened.map_err(|error| with_path(path, &error))?;
+    prepare(&connection).map_err(|error| with_path(path, &error))?;
     Ok(connection)
 }
 
 /// Opens a read-only connection. It reads the write-ahead log too.
 fn readable(path: &Path, clock: &Arc<dyn Clock>) -> Result<Connection, StoreError> {
-    refuse_old()?;
+    refuse_old_version()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| named(path, &error))?;
-    settle(&connection, clock).map_err(|error| named(path, &error))?;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| with_path(path, &error))?;
+    configure(&connection, clock).map_err(|error| with_path(path, &error))?;
     Ok(connection)
 }
 
-fn settle(connection: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
+fn configure(connection: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Query plans must not depend on bound values. Otherwise SQLite compiles every statement that may use a partial index again
-    // at each execution.
+    // Query plans must not depend on bound values. Otherwise SQLite compiles every statement that may use a partial
+    // index again at each execution.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     checksums::register(connection)?;
     let clock = clock.clone();
     connection.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now().0))
 }
 
-fn refuse_old() -> Result<(), StoreError> {
-    if rusqlite::version_number() >= OLDEST {
+fn refuse_old_version() -> Result<(), StoreError> {
+    if rusqlite::version_number() >= OLDEST_VERSION {
         return Ok(());
     }
     Err(StoreError::Unusable(format!("SQLite {} can damage databases; 3.51.3 or newer is needed", rusqlite::version())))
 }
 
 /// The error, with the path of the file.
-fn named(path: &Path, error: &rusqlite::Error) -> StoreError {
+fn with_path(path: &Path, error: &rusqlite::Error) -> StoreError {
     match translate(error) {
         StoreError::Unusable(what) => StoreError::Unusable(format!("{}: {what}", path.display())),
         StoreError::Unavailable(what) => StoreError::Unavailable(format!("{}: {what}", path.display())),
@@ -201,14 +201,14 @@ impl Backend for Sqlite {
     }
 
     /// SQLite has only one writer, so no lock is needed.
-    fn alone_with(&self, _table: &'static str) -> String {
+    fn lock_table(&self, _table: &'static str) -> String {
         "SELECT 1".into()
     }
 
     /// Other processes send their requests to this one, so there is nobody to tell.
-    fn hint(&self) {}
+    fn send_hint(&self) {}
 
-    async fn hinted(&self, at_most: Duration) {
+    async fn wait_for_hint(&self, at_most: Duration) {
         tokio::time::sleep(at_most).await;
     }
 }

@@ -1,5 +1,5 @@
-//! A pool of read-only connections to a SQLite file. Each read is one statement and holds no transaction afterwards, so no
-//! reader keeps the write-ahead log from being checkpointed for long.
+//! A pool of read-only connections to a SQLite file. Each read is one statement and holds no transaction afterwards, so
+//! no reader keeps the write-ahead log from being checkpointed for long.
 
 use super::{execute, readable};
 use crate::StoreError;

@@ -1,6 +1,6 @@
-//! Checks the write-ahead log of a SQLite file. SQLite stops reading the log at the first frame with a wrong checksum. That is
-//! right after a crash in the middle of a write. After a flipped bit it silently drops every later commit, so this module
-//! looks for a commit behind a bad frame. It must not know SQL; it reads the file format.
+//! Checks the write-ahead log of a SQLite file. SQLite stops reading the log at the first frame with a wrong checksum.
+//! That is right after a crash in the middle of a write. After a flipped bit it silently drops every later commit, so
+//! this module looks for a commit behind a bad frame. It must not know SQL; it reads the file format.
 
 use std::path::Path;
 

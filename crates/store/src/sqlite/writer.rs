@@ -1,5 +1,5 @@
-//! Group commit: one thread takes the batches of many callers and commits them with one fsync. It must not know SQL; `execute`
-//! runs the statements.
+//! Group commit: one thread takes the batches of many callers and commits them with one fsync. It must not know SQL;
+//! `execute` runs the statements.
 
 use super::execute::{self, Failed, Written};
 use crate::StoreError;
@@ -33,16 +33,21 @@ impl Writer {
         let (requests, inbox) = channel();
         let work = move || Work { connection, inbox, broken: None }.serve();
         let thread = std::thread::Builder::new().name("store-writer".into()).spawn(work);
-        let thread = thread.map_err(|error| StoreError::Unavailable(format!("the thread that writes could not be started: {error}")))?;
+        let thread = thread
+            .map_err(|error| StoreError::Unavailable(format!("the writer thread could not be started: {error}")))?;
         Ok(Writer { requests: Some(requests), thread: Some(thread) })
     }
 
     /// Returns after the commit is durable.
     pub(crate) async fn write(&self, batch: Vec<Statement>) -> Answer {
-        let gone = || WriteError::Unknown("the thread that writes to the database has ended".into());
+        let gone = || WriteError::Unknown("the writer thread of the database has ended".into());
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.as_ref().ok_or_else(gone)?;
-        let ended = |_| WriteError::Store(StoreError::Unusable("the thread that writes to the database has ended; restart the process".into()));
+        let ended = |_| {
+            WriteError::Store(StoreError::Unusable(
+                "the writer thread of the database has ended; restart the process".into(),
+            ))
+        };
         requests.send(Request { batch, answer }).map_err(ended)?;
         answered.await.map_err(|_| gone())?
     }
@@ -74,8 +79,8 @@ impl Work {
         }
     }
 
-    /// Takes every waiting request. If the last commit was shared, it waits for up to as many requests again: the callers of that
-    /// commit are likely to send their next batch at once. A lone caller never waits.
+    /// Takes every waiting request. If the last commit was shared, it waits for up to as many requests again: the
+    /// callers of that commit are likely to send their next batch at once. A lone caller never waits.
     fn gather(&self, first: Request, last: usize) -> Vec<Request> {
         let mut group = vec![first];
         group.extend(self.inbox.try_iter().take(GROUP - 1));
@@ -102,12 +107,14 @@ impl Work {
                 }
             }
             Err(Failed::Flush(error)) => {
-                let error =
-                    StoreError::Unusable(format!("the disk did not confirm a commit ({error}); restart the process to recover"));
+                let error = StoreError::Unusable(format!(
+                    "the disk did not confirm a commit ({error}); restart the process to recover"
+                ));
                 self.broken = Some(error.clone());
                 answer_all(group, &error);
             }
-            // One batch failed and rolled back the whole group. Each batch is committed alone, so that only the faulty one fails.
+            // One batch failed and rolled back the whole group. Each batch is committed alone, so that only the faulty
+            // one fails.
             Err(Failed::Store(_)) if group.len() > 1 => {
                 group.into_iter().for_each(|request| self.commit(vec![request]))
             }

@@ -1,5 +1,5 @@
-//! What each mutation of lessons does. A lesson is added once, and promoted or dismissed once. A scratchpad never grows beyond
-//! its limit.
+//! What each mutation of lessons does. A lesson is added once, and promoted or dismissed once. A scratchpad never grows
+//! beyond its limit.
 
 use super::{Conflict, Revision, Stamp, Workspace};
 use crate::lessons::Lesson;
@@ -59,8 +59,8 @@ impl Workspace {
         }
     }
 
-    /// Promotes the lessons that are still pending and fit into the scratchpad. A lesson that somebody promoted or dismissed
-    /// first is left alone.
+    /// Promotes the lessons that are still pending and fit into the scratchpad. A lesson that somebody promoted or
+    /// dismissed first is left alone.
     fn promote(&mut self, agent: ActorId, asked: &[LessonId], stamp: &Stamp) -> Option<Revision> {
         let mut content = self.pads.get(&agent).map(|pad| pad.content.clone()).unwrap_or_default();
         let mut promoted = Vec::new();

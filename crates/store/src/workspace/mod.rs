@@ -1,5 +1,5 @@
-//! What each mutation does to the workspace, and when it conflicts. `changes` loads the entities that a batch touches, applies
-//! the batch here, and writes the revisions. This module must not know SQL.
+//! What each mutation does to the workspace, and when it conflicts. `changes` loads the entities that a batch touches,
+//! applies the batch here, and writes the revisions. This module must not know SQL.
 
 mod lessons;
 
@@ -114,9 +114,9 @@ impl Touched {
         touched
     }
 
-    /// Leaves out the entities that the changes create. They should not exist, so reading them first would find nothing; the
-    /// insert is guarded, and when it is refused the caller reads them after all.
-    pub(crate) fn before(changes: &[Change]) -> Touched {
+    /// Leaves out the entities that the changes create. They should not exist, so reading them first would find
+    /// nothing; the insert is guarded, and when it is refused the caller reads them after all.
+    pub(crate) fn without_created(changes: &[Change]) -> Touched {
         let mut touched = Touched::by(changes);
         for change in changes {
             match &change.mutation {
