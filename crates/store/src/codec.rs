@@ -1,16 +1,16 @@
-//! How single values are written down: compressed texts, actors.
+//! The stored form of single values: compressed texts, and actors. It must not know which table they go to.
 
 use crate::StoreError;
 use engine::actor::Actor;
 
 const PLAIN: u8 = 0;
 const LZ4: u8 = 1;
-/// Below this, compression costs more than it saves.
+/// A text shorter than this many bytes is stored as it is: compressing it costs more than it saves.
 const WORTH_COMPRESSING: usize = 128;
-/// No text is larger; a length that says so is damage, and is not allocated.
+/// The longest text. A stored length above it is damage, and must not be allocated.
 const LONGEST: usize = 256 << 20;
 
-/// One tag byte, then the text as it is, or its length and the text compressed, whichever is smaller.
+/// A tag byte, then either the text, or its length and the compressed text, whichever is smaller.
 pub(crate) fn pack(text: &str) -> Vec<u8> {
     let compressed = (text.len() >= WORTH_COMPRESSING).then(|| lz4_flex::compress(text.as_bytes()));
     match (compressed, u32::try_from(text.len())) {
@@ -38,7 +38,7 @@ fn inflate(length: usize, body: &[u8]) -> Option<Vec<u8>> {
     (text.len() == length).then_some(text)
 }
 
-/// `platform`, `person:<id>`, `subagent:<id>`: a third of the JSON form, in every event.
+/// `platform`, `person:<id>` or `subagent:<id>`. Every event stores an actor, and this is a third of its JSON.
 pub(crate) fn actor_text(actor: &Actor) -> String {
     match actor {
         Actor::Platform => "platform".into(),
