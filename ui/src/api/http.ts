@@ -91,3 +91,5 @@ export interface Page<T> {
   items: T[];
   next_cursor: string | null;
 }
+
+export const list = async <T>(path: string): Promise<T[]> => (await get<Page<T>>(path)).items;

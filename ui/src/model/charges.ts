@@ -4,19 +4,7 @@
 import { Names, Numbers, Series } from './columns';
 import type { Journal } from './journal';
 import { NONE, type Nodes } from './nodes';
-import type { ModelMetrics } from './rows';
-
-interface Charge {
-  node: number;
-  /** Absent for tools. */
-  model: string | null;
-  tokensIn: number;
-  tokensOut: number;
-  tokensCached: number;
-  costMicros: number;
-  presumed: boolean;
-  answered: boolean;
-}
+import type { ModelMetrics } from '../api/shapes';
 
 interface Sums {
   tokensIn: number;
@@ -24,6 +12,14 @@ interface Sums {
   tokensCached: number;
   costMicros: number;
   modelCalls: number;
+}
+
+interface Charge extends Omit<Sums, 'modelCalls'> {
+  node: number;
+  /** Absent for tools. */
+  model: string | null;
+  presumed: boolean;
+  answered: boolean;
 }
 
 const PRESUMED = 1;

@@ -2,7 +2,8 @@
 
 import { running } from './fold-run';
 import { NONE } from './nodes';
-import type { EventOf, IterationRow, StoredEvent } from './rows';
+import type { Iteration } from '../api/shapes';
+import type { EventOf, StoredEvent } from './rows';
 import { FIGURE, type State } from './state';
 
 const KEPT_ENTRIES = 3;
@@ -36,7 +37,7 @@ export function foldHomework(state: State, event: StoredEvent): void {
 }
 
 function iterationStarted(state: State, event: EventOf<'homework.iteration_started'>): void {
-  const row: IterationRow = {
+  const row: Iteration = {
     run_id: event.runId,
     iteration: event.payload.iteration,
     status: 'running',
@@ -56,7 +57,7 @@ function iterationStarted(state: State, event: EventOf<'homework.iteration_start
 
 function iterationCompleted(state: State, event: EventOf<'homework.iteration_completed'>): void {
   const { payload } = event;
-  const row: IterationRow = {
+  const row: Iteration = {
     run_id: event.runId,
     iteration: payload.iteration,
     status: 'completed',

@@ -2,8 +2,8 @@
 
 import { micros } from './charges';
 import { NONE } from './nodes';
-import type { Report, Status, StopReason } from '../api/shapes';
-import type { EventOf, Question, StoredEvent } from './rows';
+import type { Question, Report, Status, StopReason } from '../api/shapes';
+import type { EventOf, StoredEvent } from './rows';
 import { BACKING_OFF, FIGURE, IDLE, IN_FLIGHT, isOver, type State, UNKNOWN } from './state';
 
 const KEPT_MESSAGES = 20;
@@ -77,15 +77,15 @@ function queued(state: State, event: EventOf<'run.queued'>): void {
     kind: payload.kind,
     objective: payload.objective,
     scope: payload.scope,
-    projectIds: payload.projectIds ?? [],
-    successCriteria: payload.successCriteria ?? [],
+    project_ids: payload.projectIds ?? [],
+    success_criteria: payload.successCriteria ?? [],
     model: `${balanced.provider}/${balanced.model}`,
-    costKnown: prices.every((price) => price != null),
     warnings: payload.warnings ?? [],
     owner: payload.owner,
-    workspaceProject: payload.projectIds?.length === 1 && !payload.ownWorkspace ? payload.projectIds[0] : payload.workspaceProjectId,
-    agent: payload.agent ? { handle: payload.agent.handle, maxSteps: payload.agent.maxSteps ?? 30 } : null,
+    workspace_project_id: payload.projectIds?.length === 1 && !payload.ownWorkspace ? payload.projectIds[0] : payload.workspaceProjectId,
+    ...(payload.agent ? { agent: payload.agent.handle, max_steps: payload.agent.maxSteps ?? 30 } : {}),
   };
+  state.costKnown = prices.every((price) => price != null);
   state.setValue('budgets', payload.budgets);
 }
 

@@ -2,11 +2,13 @@
 // back swaps them again, and walking forward once more, so one list serves both directions and no event needs
 // to be kept or folded twice.
 
-import type { Numbers, Values } from './columns';
+import { type Numbers, Series, type Values } from './columns';
 
 const PAGE = 1 << 14;
 const MASK = PAGE - 1;
 const SHIFT = 14;
+/** Ids of columns of numbers are smaller, ids of columns of values are not. */
+const FIRST_VALUES = 128;
 
 interface Page {
   column: Uint8Array;
@@ -17,13 +19,12 @@ interface Page {
 export class Journal {
   private readonly numbers: Numbers[] = [];
   private readonly values: Values<unknown>[] = [];
-  private readonly numbered = new Map<Numbers, number>();
-  private readonly valued = new Map<Values<unknown>, number>();
+  private readonly ids = new Map<object, number>();
   private readonly pages: Page[] = [];
   /** Values set aside, in the order of the entries that refer to them. */
   private readonly aside: unknown[] = [];
   /** Where each step begins; the last one is where the next begins. */
-  private marks = new Uint32Array(256);
+  private readonly marks = new Series(Uint32Array);
   private steps = 0;
   private length = 0;
   private position = 0;
@@ -42,14 +43,14 @@ export class Journal {
   setNumber(column: Numbers, at: number, value: number): void {
     const was = column.get(at);
     if (was === value) return;
-    this.push(this.numberId(column), at, was);
+    this.push(this.idOf(column, this.numbers, 0), at, was);
     column.put(at, value);
   }
 
   setValue<T>(column: Values<T>, at: number, value: T): void {
     const was = column.get(at);
     if (was === value) return;
-    this.push(this.valueId(column as Values<unknown>), at, 0);
+    this.push(this.idOf(column as Values<unknown>, this.values, FIRST_VALUES), at, 0);
     this.aside.push(was);
     this.asidePosition = this.aside.length;
     column.put(at, value);
@@ -59,12 +60,7 @@ export class Journal {
   close(): void {
     this.steps++;
     this.step = this.steps;
-    if (this.steps >= this.marks.length) {
-      const wider = new Uint32Array(this.marks.length * 2);
-      wider.set(this.marks);
-      this.marks = wider;
-    }
-    this.marks[this.steps] = this.length;
+    this.marks.put(this.steps, this.length);
   }
 
   moveTo(step: number): void {
@@ -73,7 +69,7 @@ export class Journal {
   }
 
   private back(): void {
-    const to = this.marks[this.step - 1];
+    const to = this.marks.get(this.step - 1);
     while (this.position > to) {
       this.position--;
       this.exchange(this.position, true);
@@ -82,7 +78,7 @@ export class Journal {
   }
 
   private forth(): void {
-    const to = this.marks[this.step + 1];
+    const to = this.marks.get(this.step + 1);
     while (this.position < to) {
       this.exchange(this.position, false);
       this.position++;
@@ -95,14 +91,14 @@ export class Journal {
     const slot = position & MASK;
     const id = page.column[slot];
     const at = page.at[slot];
-    if (id < 128) {
+    if (id < FIRST_VALUES) {
       const column = this.numbers[id];
       const now = column.get(at);
       column.put(at, page.number[slot]);
       page.number[slot] = now;
       return;
     }
-    const column = this.values[id - 128];
+    const column = this.values[id - FIRST_VALUES];
     if (backwards) this.asidePosition--;
     const now = column.get(at);
     column.put(at, this.aside[this.asidePosition]);
@@ -123,21 +119,10 @@ export class Journal {
     this.position = this.length;
   }
 
-  private numberId(column: Numbers): number {
-    let id = this.numbered.get(column);
-    if (id === undefined) {
-      id = this.numbers.push(column) - 1;
-      this.numbered.set(column, id);
-    }
-    return id;
-  }
-
-  private valueId(column: Values<unknown>): number {
-    let id = this.valued.get(column);
-    if (id === undefined) {
-      id = this.values.push(column) + 127;
-      this.valued.set(column, id);
-    }
+  /** Columns get an id when they first change. */
+  private idOf<Column extends object>(column: Column, known: Column[], first: number): number {
+    let id = this.ids.get(column);
+    if (id === undefined) this.ids.set(column, (id = first + known.push(column) - 1));
     return id;
   }
 }

@@ -1,18 +1,19 @@
 // One run, folded from its events as the server folds them. It can go back to any moment it has seen, and
 // notifies listeners once per frame. It reads nothing from the network.
 
+import type { Iteration } from '../api/shapes';
 import { foldHomework } from './fold-homework';
 import { foldTask } from './fold-task';
 import { clock, foldRun } from './fold-run';
 import { foldTree } from './fold-tree';
 import { NONE } from './nodes';
 import * as read from './selectors';
-import type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
+import type { ArtifactRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
 import { startFrom } from './snapshot';
 import { type Branch, State } from './state';
 import { ABSENT } from './statuses';
 
-export type { ArtifactRow, EventOf, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
+export type { ArtifactRow, EventOf, NodeRow, RunRow, Snapshot, StoredEvent } from './rows';
 
 type Applied = 'applied' | 'known' | 'gap';
 
@@ -24,10 +25,6 @@ export interface Change {
 }
 
 export type Listener = (change: Change) => void;
-
-export function createRun(snapshot?: Snapshot): Run {
-  return new Run(snapshot);
-}
 
 export class Run {
   /** The earliest moment that can be shown. */
@@ -103,10 +100,6 @@ export class Run {
     this.jumped();
   }
 
-  undo(steps = 1): void {
-    this.rewind(this.at - steps);
-  }
-
   toLive(): void {
     if (this.live) return;
     this.moveTo(this.state.journal.end);
@@ -137,16 +130,9 @@ export class Run {
     return at === NONE ? undefined : read.nodeRow(this.state, at);
   }
 
-  *nodes(): Generator<NodeRow> {
-    for (let at = 0; at < this.state.nodes.count; at++) yield read.nodeRow(this.state, at);
-  }
-
-  *edges(): Generator<{ parent: string; child: string }> {
-    const { nodes } = this.state;
-    for (let at = 0; at < nodes.count; at++) {
-      const parent = nodes.parent.get(at);
-      if (parent !== NONE) yield { parent: nodes.id.get(parent), child: nodes.id.get(at) };
-    }
+  children(id: string): string[] {
+    const at = this.state.nodes.number(id);
+    return at === NONE ? [] : [...this.state.nodes.children(at)].map((child) => this.state.nodes.id.get(child));
   }
 
   active(): string[] {
@@ -166,11 +152,11 @@ export class Run {
     return at === NONE ? [] : this.state.artifacts.get(at);
   }
 
-  iterations(): readonly IterationRow[] {
+  iterations(): readonly Iteration[] {
     return this.state.value('iterations');
   }
 
-  /** Homework: the newest entries of the main pad, the branches, and the actions that repeat without progress. */
+  /** Homework: the newest entries of the main scratchpad, the branches, and the actions that repeat without progress. */
   work(): { entries: readonly string[]; branches: readonly Branch[]; repeated: readonly string[] } {
     return { entries: this.state.value('entries'), branches: this.state.value('branches'), repeated: this.state.value('repeated') };
   }
@@ -184,13 +170,9 @@ export class Run {
     return read.unknownCalls(this.state);
   }
 
-  /** The moments of one node, oldest first. Their events can be read again by seq. */
-  eventsOf(id: string): read.Moment[] {
-    return read.moments(this.state, this.base, this.at, this.state.nodes.number(id));
-  }
-
-  snapshot(): Snapshot | null {
-    return read.snapshot(this.state, this.at, this.head);
+  /** The seqs of the events of one node, oldest first. */
+  eventsOf(id: string): number[] {
+    return read.stepsOfNode(this.state, this.state.nodes.number(id)).map((step) => this.base + step);
   }
 
   /** Notifies of later changes only: a new listener already has the current state. */

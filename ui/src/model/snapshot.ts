@@ -3,7 +3,8 @@
 
 import { addTo, micros, sumsOf } from './charges';
 import { NONE } from './nodes';
-import type { NodeColumns, Snapshot, StepColumns } from './rows';
+import type { NodeColumns, StepColumns } from '../api/shapes';
+import type { Snapshot } from './rows';
 import { FIGURE, State } from './state';
 import { NODE_STATUSES, numberOf, ROLES, STEP_STATUSES } from './statuses';
 
@@ -16,20 +17,9 @@ export function startFrom(snapshot: Snapshot): State {
 }
 
 function startRun(state: State, { run, iterations }: Snapshot): void {
-  state.brief = {
-    id: run.id,
-    kind: run.kind,
-    objective: run.objective,
-    scope: run.scope,
-    projectIds: run.project_ids,
-    successCriteria: run.success_criteria,
-    model: run.model,
-    costKnown: run.metrics.cost_known,
-    warnings: run.warnings,
-    owner: run.owner,
-    workspaceProject: run.workspace_project_id,
-    agent: run.agent ? { handle: run.agent, maxSteps: run.max_steps ?? 30 } : null,
-  };
+  const { id, kind, objective, scope, project_ids, success_criteria, model, warnings, owner, workspace_project_id, agent, max_steps } = run;
+  state.brief = { id, kind, objective, scope, project_ids, success_criteria, model, warnings, owner, workspace_project_id, ...(agent ? { agent, max_steps } : {}) };
+  state.costKnown = run.metrics.cost_known;
   state.createdAt = Date.parse(run.created_at);
   // A paused run does not say what it was doing; it counts as running.
   state.initValue('status', run.status === 'paused' ? 'running' : run.status);

@@ -5,8 +5,8 @@ import { Charges } from './charges';
 import { Names, Numbers, Series, Values } from './columns';
 import { Journal } from './journal';
 import { Nodes } from './nodes';
-import type { Kind, Limits, Plan, Report, Scope, Status, StopReason } from '../api/shapes';
-import type { ArtifactRow, IterationRow, MessageRow, Question, StoredEvent } from './rows';
+import type { Iteration, Limits, Plan, Question, Report, Status, StopReason } from '../api/shapes';
+import type { ArtifactRow, MessageRow, RunRow, StoredEvent } from './rows';
 import { Steps } from './steps';
 
 /** Where each number of the run itself is in the `figures` column. */
@@ -34,7 +34,7 @@ interface RunValues {
   report: Report | null;
   providerWait: unknown;
   workspaceDocument: string | null;
-  iterations: readonly IterationRow[];
+  iterations: readonly Iteration[];
   messages: readonly MessageRow[];
   /** Homework: the phase of the run. */
   phase: 'starting' | 'iterating' | 'waiting' | 'reporting' | 'ended';
@@ -117,8 +117,9 @@ export class State {
   readonly events = new EventIndex();
   readonly figures = new Numbers();
   readonly artifacts = new Values<readonly ArtifactRow[]>([]);
-  /** The payload of `run.queued`; it never changes. */
   brief: Brief | null = null;
+  /** Whether every model of the run has a price. */
+  costKnown = true;
   createdAt = 0;
   /** When a person last did something to the run. */
   lastMessageAt = NaN;
@@ -166,21 +167,8 @@ export class State {
   }
 }
 
-interface Brief {
-  id: string;
-  kind: Kind;
-  objective: string;
-  scope: Scope;
-  projectIds: string[];
-  successCriteria: { id: string; text: string }[];
-  model: string;
-  costKnown: boolean;
-  warnings: string[];
-  owner: string;
-  workspaceProject: string;
-  /** Of a task: its subagent and the most steps it may take. */
-  agent: { handle: string; maxSteps: number } | null;
-}
+/** What a run was given at its start: the fields of the run object that never change. */
+export type Brief = Pick<RunRow, 'id' | 'kind' | 'objective' | 'scope' | 'project_ids' | 'success_criteria' | 'model' | 'warnings' | 'owner' | 'workspace_project_id' | 'agent' | 'max_steps'>;
 
 export function isOver(status: string): boolean {
   return status === 'completed' || status === 'stopped' || status === 'canceled' || status === 'failed';

@@ -21,10 +21,6 @@ const PATH_EVERY_MS = 500;
 /** A path is unfolded only up to this many cards: more would hide it again. */
 const MOST_REVEALED = 200;
 
-export function createTree(run: Run): Tree {
-  return new Tree(run);
-}
-
 export class Tree {
   readonly folding: Folding;
   readonly layout: Layout;
@@ -114,11 +110,6 @@ export class Tree {
     if (node === NONE) return;
     if (node !== this.selectedNumber) this.userSelect(node);
     this.onopen?.(this.nodes.id.get(node));
-  }
-
-  toggle(id: string): void {
-    const node = this.nodes.number(id);
-    if (node !== NONE) this.fold(node, !this.folding.isFolded(node));
   }
 
   fold(node: number, folded: boolean): void {

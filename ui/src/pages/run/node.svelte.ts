@@ -31,7 +31,7 @@ export class NodeStory {
     private readonly id: string,
   ) {
     // The number of the node's own events: it changes with the node, not with every event of the run.
-    const known = $derived((session.seen.version, session.run.eventsOf(id).length));
+    const known = $derived(session.seen.eventsOf(id).length);
     $effect(() => {
       if (this.loaded && known <= this.events.length) return;
       const timer = setTimeout(() => void this.read(), this.loaded ? PAUSE_MS : 0);
@@ -47,7 +47,7 @@ export class NodeStory {
   private async read(): Promise<void> {
     try {
       for (let full = true; full;) {
-        const more = await nodeEventsAfter<StoredEvent>(this.session.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
+        const more = await nodeEventsAfter(this.session.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
         this.all = [...this.all, ...more];
         full = more.length === PAGE;
       }

@@ -3,29 +3,30 @@
 import { SvelteMap } from 'svelte/reactivity';
 import { Problem } from '../../api/http';
 import { eventsAfter, getRun, snapshot } from '../../api/runs';
-import type { Run } from '../../api/shapes';
+import type { Run as RunObject } from '../../api/shapes';
 import { live } from '../../app/live.svelte';
 import { runs } from '../../app/runs.svelte';
-import { createFeed, loadHistory } from '../../model/feed';
-import { createRun, type Snapshot, type StoredEvent } from '../../model/run';
-import { watch } from '../../model/reactive-run.svelte';
-import { createTree } from '../../tree/tree';
+import { Feed, loadHistory } from '../../model/feed';
+import { Run, type StoredEvent } from '../../model/run';
+import { watch } from '../../model/watch.svelte';
+import { Tree } from '../../tree/tree';
 
 /** A log this long is opened from a snapshot. Its past is read when somebody looks at it. */
 const WHOLE_LOG = 4_000;
 
 export class Session {
-  readonly run = createRun();
+  readonly run = new Run();
+  /** The run, for what has to follow its changes. */
   readonly seen = watch(this.run);
-  readonly tree = createTree(this.run);
-  readonly feed = createFeed(this.run, (after, limit) => eventsAfter<StoredEvent>(this.id, after, limit));
+  readonly tree = new Tree(this.run);
+  readonly feed = new Feed(this.run, (after, limit) => eventsAfter(this.id, after, limit));
   problem = $state.raw<Problem | null>(null);
   opened = $state(false);
   loadingPast = $state(false);
   /** Number of characters each call in flight has written so far. */
   readonly speaking = new SvelteMap<string, number>();
   /** The run as shown: folded here, or from the list until that is done. */
-  readonly row = $derived.by(() => (this.opened ? (this.seen.row as Run | null) : null) ?? runs.byId.get(this.id) ?? null);
+  readonly row = $derived.by(() => (this.opened ? (this.seen.row() as RunObject | null) : null) ?? runs.byId.get(this.id) ?? null);
   private unfollow: (() => void) | null = null;
   private closed = false;
 
@@ -38,7 +39,7 @@ export class Session {
     try {
       const row = await getRun(this.id);
       runs.put(row);
-      if (row.last_seq > WHOLE_LOG) this.run.startFrom(await snapshot<Snapshot>(this.id));
+      if (row.last_seq > WHOLE_LOG) this.run.startFrom(await snapshot(this.id));
       else await this.feed.catchUp();
     } catch (error) {
       this.problem = error instanceof Problem ? error : new Problem(0, 'unexpected', String(error));
@@ -64,7 +65,7 @@ export class Session {
     if (this.loadingPast || this.run.base === 0) return;
     this.loadingPast = true;
     try {
-      await loadHistory(this.run, (after, limit) => eventsAfter<StoredEvent>(this.id, after, limit));
+      await loadHistory(this.run, (after, limit) => eventsAfter(this.id, after, limit));
     } finally {
       this.loadingPast = false;
     }
