@@ -21,7 +21,7 @@ function cards(tree: Tree): Card[] {
   const visit = (node: number, y: number, order: number[]) => {
     found.push({ key: `n${node}`, column: tree.nodes.depth.get(node), y, height: CARD_HEIGHT, order });
     tree.folding.entries(node).forEach((entry, at) => {
-      if (typeof entry === 'number') return visit(entry, y + tree.layout.off[entry], [...order, at]);
+      if (typeof entry === 'number') return visit(entry, y + tree.layout.off.get(entry), [...order, at]);
       const key = `${entry.kind} ${node} ${entry.band} ${entry.step}`;
       const height = entry.kind === 'stub' ? STUB_HEIGHT : CARD_HEIGHT;
       found.push({ key, column: tree.nodes.depth.get(node) + 1, y: y + entry.off, height, order: [...order, at] });

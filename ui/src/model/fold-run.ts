@@ -4,7 +4,8 @@ import { micros } from './charges';
 import { NONE } from './nodes';
 import type { Question, Report, Status, StopReason } from '../api/shapes';
 import type { EventOf, StoredEvent } from './rows';
-import { BACKING_OFF, FIGURE, IDLE, IN_FLIGHT, isOver, type State, UNKNOWN } from './state';
+import { BACKING_OFF, FIGURE, IDLE, IN_FLIGHT, type State, UNKNOWN } from './state';
+import { ended } from './statuses';
 
 const KEPT_MESSAGES = 20;
 const KEPT_QUESTIONS = 200;
@@ -42,13 +43,13 @@ export function foldRun(state: State, event: StoredEvent): void {
       // The engine does not describe the report, because it only passes it on; the API does.
       return state.setValue('report', event.payload.report as Report);
     case 'run.completed':
-      return ended(state, 'completed', 'completed', event.payload.detail, event);
+      return end(state, 'completed', 'completed', event.payload.detail, event);
     case 'run.stopped':
-      return ended(state, 'stopped', event.payload.stopReason, event.payload.detail, event);
+      return end(state, 'stopped', event.payload.stopReason, event.payload.detail, event);
     case 'run.failed':
-      return ended(state, 'failed', event.payload.stopReason, event.payload.error, event);
+      return end(state, 'failed', event.payload.stopReason, event.payload.error, event);
     case 'run.canceled':
-      return ended(state, 'canceled', 'canceled', event.payload.detail, event);
+      return end(state, 'canceled', 'canceled', event.payload.detail, event);
     case 'effect.started':
       return started(state, event);
     case 'effect.finished':
@@ -160,7 +161,7 @@ function keep<T>(list: T[], most: number, settled: (item: T) => boolean): T[] {
   return old < 0 ? list : list.toSpliced(old, 1);
 }
 
-function ended(state: State, status: Status, reason: StopReason, detail: string | undefined, event: StoredEvent): void {
+function end(state: State, status: Status, reason: StopReason, detail: string | undefined, event: StoredEvent): void {
   state.setValue('status', status);
   state.setFigure(FIGURE.paused, 0);
   state.setValue('stopReason', reason);
@@ -260,7 +261,7 @@ function tally(state: State, which: number, change: number): void {
 /** The clock runs while anything is in flight or ready: not while queued, paused, waiting, backing off or parked. */
 function isWorking(state: State): boolean {
   const heldUp = state.value('providerWait') !== null || state.figure(FIGURE.backingOff) > 0 || state.figure(FIGURE.unknown) > 0;
-  return state.status() === 'running' && !isOver(state.value('status')) && (state.calls.inFlight > 0 || !heldUp);
+  return state.status() === 'running' && !ended(state.value('status')) && (state.calls.inFlight > 0 || !heldUp);
 }
 
 /** After these events the run rests, so the working time before them must be counted now. */

@@ -7,6 +7,7 @@ import { Journal } from './journal';
 import { Nodes } from './nodes';
 import type { Iteration, Limits, Plan, Question, Report, Status, StopReason } from '../api/shapes';
 import type { ArtifactRow, MessageRow, RunRow, StoredEvent } from './rows';
+import { ended } from './statuses';
 import { Steps } from './steps';
 
 /** Where each number of the run itself is in the `figures` column. */
@@ -163,13 +164,9 @@ export class State {
   /** The status people see. A pause is a flag, so that resuming knows what the run was doing. */
   status(): Status {
     const status = this.value('status');
-    return this.figure(FIGURE.paused) && !isOver(status) ? 'paused' : status;
+    return this.figure(FIGURE.paused) && !ended(status) ? 'paused' : status;
   }
 }
 
 /** What a run was given at its start: the fields of the run object that never change. */
 export type Brief = Pick<RunRow, 'id' | 'kind' | 'objective' | 'scope' | 'project_ids' | 'success_criteria' | 'model' | 'warnings' | 'owner' | 'workspace_project_id' | 'agent' | 'max_steps'>;
-
-export function isOver(status: string): boolean {
-  return status === 'completed' || status === 'stopped' || status === 'canceled' || status === 'failed';
-}

@@ -1,6 +1,6 @@
-// The statuses, roles and outcomes of the API as small numbers for columns, and the tone each status is shown in.
+// The statuses and roles of the API as small numbers for columns, and the tone each status of a node is shown in.
 
-import type { NodeStatus, Role, StepStatus } from '../api/shapes';
+import type { NodeStatus, Role, Status, StepStatus } from '../api/shapes';
 
 export const NODE_STATUSES = ['planning', 'delegating', 'executing', 'waiting', 'aggregating', 'blocked', 'completed', 'failed', 'canceled', 'superseded'] as const satisfies readonly NodeStatus[];
 
@@ -37,6 +37,9 @@ export function isActive(status: number): boolean {
 export function isTentative(status: number): boolean {
   return status <= 1;
 }
+
+/** Whether a run has ended; a stopped or failed one can be continued. */
+export const ended = (status: Status): boolean => ['completed', 'stopped', 'canceled', 'failed'].includes(status);
 
 export const ROLES = ['planner', 'executor'] as const satisfies readonly Role[];
 

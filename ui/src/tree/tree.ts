@@ -4,7 +4,7 @@
 import { NONE, type Nodes } from '../model/nodes';
 import type { Change, Run } from '../model/run';
 import { BLOCKED, FAILED, isActive } from '../model/statuses';
-import { Camera } from './camera';
+import { type Box, Camera } from './camera';
 import { criticalPath } from './critical-path';
 import { type Placeholder, Folding } from './folding';
 import { Follower } from './follow';
@@ -154,7 +154,7 @@ export class Tree {
   /** The middle of a node's card in the layout; the card may still move there. */
   centre(node: number): [number, number] {
     let y = 0;
-    for (let at = node; this.nodes.parent.get(at) !== NONE; at = this.nodes.parent.get(at)) y += this.layout.off[at];
+    for (let at = node; this.nodes.parent.get(at) !== NONE; at = this.nodes.parent.get(at)) y += this.layout.off.get(at);
     return [this.nodes.depth.get(node) * COLUMN + CARD_WIDTH / 2, y];
   }
 
@@ -198,10 +198,10 @@ export class Tree {
   }
 
   /** The box around everything that is shown. */
-  bounds(): { left: number; top: number; right: number; bottom: number } {
+  bounds(): Box {
     if (this.nodes.count === 0) return { left: 0, right: CARD_WIDTH, top: -50, bottom: 50 };
     const columns = this.layout.contourOf(0).top.length;
-    return { left: 0, right: (columns - 1) * COLUMN + CARD_WIDTH, top: this.layout.top[0], bottom: this.layout.bottom[0] };
+    return { left: 0, right: (columns - 1) * COLUMN + CARD_WIDTH, top: this.layout.top.get(0), bottom: this.layout.bottom.get(0) };
   }
 
   /** Called by the canvas before it draws: follow what happens. */
