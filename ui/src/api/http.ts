@@ -17,7 +17,7 @@ export class Problem extends Error {
     return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
   }
 
-  get unknown(): boolean {
+  get notFound(): boolean {
     return this.status === 404;
   }
 }
