@@ -4,7 +4,7 @@ import { micros } from './charges';
 import { NONE } from './nodes';
 import type { Question, Report, Status, StopReason } from '../api/shapes';
 import type { EventOf, StoredEvent } from './rows';
-import { BACKING_OFF, FIGURE, IDLE, IN_FLIGHT, type State, UNKNOWN } from './state';
+import { BACKING_OFF, IDLE, IN_FLIGHT, type State, UNKNOWN } from './state';
 import { ended } from './statuses';
 
 const KEPT_MESSAGES = 20;
@@ -15,7 +15,7 @@ export function foldRun(state: State, event: StoredEvent): void {
     case 'run.queued':
       return queued(state, event);
     case 'run.paused':
-      return state.setFigure(FIGURE.paused, 1);
+      return state.setValue('paused', true);
     case 'run.resumed':
       return resumed(state, event.payload.reason);
     case 'run.question_asked':
@@ -64,7 +64,7 @@ export function foldRun(state: State, event: StoredEvent): void {
 /** The first event of its kind makes a queued run a running one. */
 export function running(state: State, event: StoredEvent): void {
   state.setValue('status', 'running');
-  state.setFigure(FIGURE.started, Date.parse(event.timestamp));
+  state.setValue('startedAt', event.timestamp);
 }
 
 function queued(state: State, event: EventOf<'run.queued'>): void {
@@ -91,16 +91,15 @@ function queued(state: State, event: EventOf<'run.queued'>): void {
 }
 
 function resumed(state: State, reason: string): void {
-  if (reason === 'unpaused') return state.setFigure(FIGURE.paused, 0);
+  if (reason === 'unpaused') return state.setValue('paused', false);
   if (reason === 'continued') {
-    state.setFigure(FIGURE.noProgress, 0);
-    state.setFigure(FIGURE.repeats, 0);
+    state.setValue('noProgress', 0);
     state.setValue('repeated', []);
   }
-  state.setValue('status', Number.isNaN(state.figure(FIGURE.started)) ? 'queued' : 'running');
+  state.setValue('status', state.value('startedAt') === null ? 'queued' : 'running');
   state.setValue('stopReason', null);
   state.setValue('stopDetail', null);
-  state.setFigure(FIGURE.ended, NaN);
+  state.setValue('endedAt', null);
 }
 
 function asked(state: State, event: EventOf<'run.question_asked'>): void {
@@ -163,10 +162,10 @@ function keep<T>(list: T[], most: number, settled: (item: T) => boolean): T[] {
 
 function end(state: State, status: Status, reason: StopReason, detail: string | undefined, event: StoredEvent): void {
   state.setValue('status', status);
-  state.setFigure(FIGURE.paused, 0);
+  state.setValue('paused', false);
   state.setValue('stopReason', reason);
   state.setValue('stopDetail', detail ?? null);
-  state.setFigure(FIGURE.ended, Date.parse(event.timestamp));
+  state.setValue('endedAt', event.timestamp);
   state.setValue('providerWait', null);
   if (status !== 'failed') state.setValue('phase', 'ended');
 }
@@ -177,7 +176,7 @@ function started(state: State, event: EventOf<'effect.started'>): void {
   const call = calls.names.of(payload.effect);
   if (payload.attempt > 1 && calls.orphansBackingOff > 0 && calls.state.get(call) === IDLE) {
     calls.orphansBackingOff--;
-    state.addToFigure(FIGURE.backingOff, -1);
+    state.add('backingOff', -1);
   }
   settle(state, call, IN_FLIGHT);
   calls.attempt.put(call, payload.attempt);
@@ -254,13 +253,13 @@ function settle(state: State, call: number, now: number): void {
 
 function tally(state: State, which: number, change: number): void {
   if (which === IN_FLIGHT) state.calls.inFlight += change;
-  else if (which === BACKING_OFF) state.addToFigure(FIGURE.backingOff, change);
-  else if (which === UNKNOWN) state.addToFigure(FIGURE.unknown, change);
+  else if (which === BACKING_OFF) state.add('backingOff', change);
+  else if (which === UNKNOWN) state.add('unknown', change);
 }
 
 /** The clock runs while anything is in flight or ready: not while queued, paused, waiting, backing off or parked. */
 function isWorking(state: State): boolean {
-  const heldUp = state.value('providerWait') !== null || state.figure(FIGURE.backingOff) > 0 || state.figure(FIGURE.unknown) > 0;
+  const heldUp = state.value('providerWait') !== null || state.value('backingOff') > 0 || state.value('unknown') > 0;
   return state.status() === 'running' && !ended(state.value('status')) && (state.calls.inFlight > 0 || !heldUp);
 }
 

@@ -4,7 +4,7 @@ import type { Metrics } from '../api/shapes';
 import { metricsOf } from './charges';
 import { NONE } from './nodes';
 import type { NodeRow, RunRow, StepRow } from './rows';
-import { FIGURE, type State, UNKNOWN } from './state';
+import { type State, UNKNOWN } from './state';
 import { COMPLETED, FAILED, isActive, isTerminal, NODE_STATUSES, ROLES } from './statuses';
 
 /** Numbers of nodes. */
@@ -31,7 +31,7 @@ export function runRow(state: State, at: number): RunRow | null {
     activity: activity(state),
     stop_reason: state.value('stopReason'),
     stop_detail: state.value('stopDetail'),
-    iteration: state.figure(FIGURE.iteration),
+    iteration: state.value('iteration'),
     budgets: state.value('budgets'),
     metrics: metrics(state),
     plan: state.value('plan'),
@@ -40,9 +40,9 @@ export function runRow(state: State, at: number): RunRow | null {
     workspace_document_id: state.value('workspaceDocument'),
     report: state.value('report'),
     created_at: moment(state.createdAt)!,
-    started_at: moment(state.figure(FIGURE.started)),
+    started_at: state.value('startedAt'),
     updated_at: moment(state.events.time.get(state.journal.at))!,
-    ended_at: moment(state.figure(FIGURE.ended)),
+    ended_at: state.value('endedAt'),
     last_seq: at,
   };
 }
@@ -56,7 +56,7 @@ function metrics(state: State): Metrics {
     cost_known: state.costKnown,
     running_ms: state.events.running.get(state.journal.at),
     tool_calls: charges.toolCalls,
-    no_progress_streak: state.figure(FIGURE.noProgress),
+    no_progress_streak: state.value('noProgress'),
     by_model: charges.modelsUsed(),
   };
 }
@@ -73,7 +73,7 @@ function activity(state: State): string {
 }
 
 function stepping(state: State): string {
-  const doing = state.value('phase') === 'reporting' ? 'looking back' : `step ${state.figure(FIGURE.iteration) + 1}`;
+  const doing = state.value('phase') === 'reporting' ? 'looking back' : `step ${state.value('iteration') + 1}`;
   return `${doing}${retrying(state)}`;
 }
 
@@ -90,20 +90,20 @@ function growing(state: State): string {
 }
 
 function iterating(state: State): string {
-  const executors = state.figure(FIGURE.executors);
+  const executors = state.value('executors');
   const working = executors === 0 ? 'using tools' : executors === 1 ? '1 executor working' : `${executors} executors working`;
   const doing = {
     starting: 'starting',
     waiting: 'waiting for an answer',
     reporting: 'writing the report',
     ended: 'ended',
-    iterating: state.figure(FIGURE.planned) ? working : 'planning',
+    iterating: state.value('planned') ? working : 'planning',
   }[state.value('phase')];
-  return `iteration ${state.figure(FIGURE.iteration)}: ${doing}${retrying(state)}`;
+  return `iteration ${state.value('iteration')}: ${doing}${retrying(state)}`;
 }
 
 function retrying(state: State): string {
-  return state.figure(FIGURE.backingOff) > 0 ? ' (retrying)' : '';
+  return state.value('backingOff') > 0 ? ' (retrying)' : '';
 }
 
 export function nodeRow(state: State, at: number): NodeRow {
@@ -168,7 +168,7 @@ export function stepRows(state: State, node: number): StepRow[] {
 
 export function unknownCalls(state: State): UnknownCall[] {
   const { calls } = state;
-  if (state.figure(FIGURE.unknown) === 0) return [];
+  if (state.value('unknown') === 0) return [];
   return calls.names.list.flatMap((effect, call) => (calls.state.get(call) === UNKNOWN ? [{ effect, what: calls.what.get(call), attempt: calls.attempt.get(call) }] : []));
 }
 
