@@ -80,7 +80,7 @@ describe.each([1, 2, 3, 4, 5])('a tree that grows from seed %i', (seed) => {
       run.applyEvents(events.slice(at, at + batch));
       at += batch;
       run.flush();
-      for (const node of tree.folding.settle(performance.now() + chance() * 3000)) tree.layout.touch(node);
+      for (const node of tree.folding.foldDue(performance.now() + chance() * 3000)) tree.layout.touch(node);
       tree.layout.update();
       if (chance() < 0.2 && tree.nodes.count > 3) tree.fold((chance() * tree.nodes.count) | 0, chance() < 0.5);
       if (chance() < 0.1) tree.select(tree.nodes.id.get((chance() * tree.nodes.count) | 0), { reveal: true });

@@ -1,6 +1,6 @@
 // The subagent routes of the API.
 
-import { at, get, list, post, send } from './http';
+import { get, list, post, send, withQuery } from './http';
 import type { Agent, Lesson, Run, Scratchpad, TaskStep, Tool } from './shapes';
 
 export interface AgentChange {
@@ -9,18 +9,18 @@ export interface AgentChange {
   projects?: string[];
 }
 
-const of = (handle: string, rest = ''): string => `/api/agents/${encodeURIComponent(handle)}${rest}`;
+const agentPath = (handle: string, rest = ''): string => `/api/agents/${encodeURIComponent(handle)}${rest}`;
 
 export const agents = (): Promise<Agent[]> => list('/api/agents');
-export const agent = (handle: string): Promise<Agent> => get(of(handle));
+export const agent = (handle: string): Promise<Agent> => get(agentPath(handle));
 export const createAgent = (handle: string, change: AgentChange): Promise<Agent> => post('/api/agents', { handle, ...change });
-export const changeAgent = (handle: string, version: number, change: AgentChange): Promise<Agent> => send('PATCH', of(handle), change, { 'if-match': `"${version}"` });
-export const scratchpadVersions = (handle: string): Promise<Scratchpad[]> => list(at(of(handle, '/scratchpad/versions'), { limit: 100 }));
-export const restoreScratchpad = (handle: string, version: number): Promise<Scratchpad> => post(of(handle, '/scratchpad/restore'), { version });
-export const clearScratchpad = (handle: string): Promise<Scratchpad> => post(of(handle, '/scratchpad/clear'));
-export const lessons = (handle: string): Promise<Lesson[]> => list(at(of(handle, '/lessons'), { limit: 100 }));
-export const settleLesson = (handle: string, lesson: string, action: 'promote' | 'dismiss'): Promise<Lesson> => post(of(handle, `/lessons/${encodeURIComponent(lesson)}`), { action });
-export const agentRuns = (handle: string): Promise<Run[]> => list(at('/api/runs', { agent: handle, limit: 50 }));
+export const changeAgent = (handle: string, version: number, change: AgentChange): Promise<Agent> => send('PATCH', agentPath(handle), change, { 'if-match': `"${version}"` });
+export const scratchpadVersions = (handle: string): Promise<Scratchpad[]> => list(withQuery(agentPath(handle, '/scratchpad/versions'), { limit: 100 }));
+export const restoreScratchpad = (handle: string, version: number): Promise<Scratchpad> => post(agentPath(handle, '/scratchpad/restore'), { version });
+export const clearScratchpad = (handle: string): Promise<Scratchpad> => post(agentPath(handle, '/scratchpad/clear'));
+export const lessons = (handle: string): Promise<Lesson[]> => list(withQuery(agentPath(handle, '/lessons'), { limit: 100 }));
+export const settleLesson = (handle: string, lesson: string, action: 'promote' | 'dismiss'): Promise<Lesson> => post(agentPath(handle, `/lessons/${encodeURIComponent(lesson)}`), { action });
+export const agentRuns = (handle: string): Promise<Run[]> => list(withQuery('/api/runs', { agent: handle, limit: 50 }));
 export const taskSteps = (run: string): Promise<TaskStep[]> => get(`/api/runs/${encodeURIComponent(run)}/steps`);
 export const stepPage = (run: string, step: number): string => `/api/runs/${encodeURIComponent(run)}/steps/${step}/page`;
 

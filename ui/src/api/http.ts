@@ -30,22 +30,22 @@ export function onSignedOut(listener: Listener): void {
   signedOut = listener;
 }
 
-export interface Sending {
+export interface RequestOptions {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
 
-export async function ask(method: string, path: string, sending: Sending = {}): Promise<Response> {
-  const headers: Record<string, string> = { accept: 'application/json', ...sending.headers };
+export async function sendRequest(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+  const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
   const init: RequestInit = { method, headers, credentials: 'same-origin' };
-  if (sending.signal) init.signal = sending.signal;
-  if (sending.body !== undefined) {
+  if (options.signal) init.signal = options.signal;
+  if (options.body !== undefined) {
     headers['content-type'] = 'application/json';
-    init.body = JSON.stringify(sending.body);
+    init.body = JSON.stringify(options.body);
   }
   const response = await fetch(path, init).catch((error: unknown) => {
-    if (sending.signal?.aborted) throw error;
+    if (options.signal?.aborted) throw error;
     throw new Problem(0, 'unreachable', 'The server cannot be reached. This page may be out of date.');
   });
   if (response.ok) return response;
@@ -65,7 +65,7 @@ async function read(response: Response): Promise<Problem> {
 }
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await ask('GET', path, signal ? { signal } : {})).json() as Promise<T>;
+  return (await sendRequest('GET', path, signal ? { signal } : {})).json() as Promise<T>;
 }
 
 /** The idempotency key makes a retry after a lost response act once. A caller that retries passes the same key again. */
@@ -74,13 +74,13 @@ export async function post<T>(path: string, body: unknown = {}, key: string = cr
 }
 
 export async function send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
-  const response = await ask(method, path, body === undefined ? { headers } : { body, headers });
+  const response = await sendRequest(method, path, body === undefined ? { headers } : { body, headers });
   const text = await response.text();
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
 /** Builds an address such as `/api/runs?q=a%20b`; empty parameters are left out. */
-export function at(path: string, query: Record<string, string | number | boolean | null | undefined>): string {
+export function withQuery(path: string, query: Record<string, string | number | boolean | null | undefined>): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const search = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]));
   return pairs.length === 0 ? path : `${path}?${search}`;

@@ -70,7 +70,7 @@ export class Feed {
   }
 }
 
-/** Makes the time before a snapshot visible: folds the whole log beside the run, then hands over its journal. */
+/** Makes the time before a snapshot visible: folds the whole log beside the run, then hands over its undo log. */
 export async function loadHistory(run: Run, read: ReadEvents, onprogress?: (seq: number, of: number) => void): Promise<void> {
   const whole = new Run();
   while (run.base > 0 && whole.head < run.head) {

@@ -21,7 +21,7 @@ export function foldHomework(state: State, event: StoredEvent): void {
     case 'homework.plan_updated':
       return state.setValue('plan', event.payload.steps.length ? { version: event.payload.version, steps: event.payload.steps } : null);
     case 'homework.tool_call_result':
-      return state.charges.addToolCall(state.journal, NONE);
+      return state.charges.addToolCall(state.undoLog, NONE);
     case 'homework.executor_started':
       return executorStarted(state, event.payload);
     case 'homework.executor_finished':

@@ -51,13 +51,13 @@ export function foldRun(state: State, event: StoredEvent): void {
     case 'run.canceled':
       return end(state, 'canceled', 'canceled', event.payload.detail, event);
     case 'effect.started':
-      return started(state, event);
+      return callStarted(state, event);
     case 'effect.finished':
-      return finished(state, event);
+      return callFinished(state, event);
     case 'effect.unknown':
-      return lost(state, event);
+      return callUnknown(state, event);
     case 'effect.resolved':
-      return settle(state, state.calls.names.of(event.payload.effect), IDLE);
+      return setCallState(state, state.calls.names.of(event.payload.effect), IDLE);
   }
 }
 
@@ -120,7 +120,7 @@ function asked(state: State, event: EventOf<'run.question_asked'>): void {
     keep([...state.value('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null),
   );
   const node = state.node(event);
-  if (node !== NONE) state.journal.setValue(state.nodes.question, node, question.id);
+  if (node !== NONE) state.undoLog.setValue(state.nodes.question, node, question.id);
 }
 
 /** How a question without an answer was closed, and the text shown in place of the answer. */
@@ -137,7 +137,7 @@ function answered(state: State, id: string, how: Pick<Question, 'answer' | 'clos
     state.value('questions').map((question) => (question.id === id ? close(question) : question)),
   );
   const asker = state.nodes.number(state.value('questions').find((question) => question.id === id)?.node_id);
-  if (asker !== NONE && state.nodes.question.get(asker) === id) state.journal.setValue(state.nodes.question, asker, null);
+  if (asker !== NONE && state.nodes.question.get(asker) === id) state.undoLog.setValue(state.nodes.question, asker, null);
 }
 
 function messageQueued(state: State, payload: EventOf<'run.message_queued'>['payload']): void {
@@ -170,41 +170,41 @@ function end(state: State, status: Status, reason: StopReason, detail: string | 
   if (status !== 'failed') state.setValue('phase', 'ended');
 }
 
-function started(state: State, event: EventOf<'effect.started'>): void {
+function callStarted(state: State, event: EventOf<'effect.started'>): void {
   const { payload } = event;
-  const { calls, journal } = state;
+  const { calls, undoLog } = state;
   const call = calls.names.of(payload.effect);
   if (payload.attempt > 1 && calls.orphansBackingOff > 0 && calls.state.get(call) === IDLE) {
     calls.orphansBackingOff--;
     state.add('backingOff', -1);
   }
-  settle(state, call, IN_FLIGHT);
+  setCallState(state, call, IN_FLIGHT);
   calls.attempt.put(call, payload.attempt);
   calls.what.put(call, payload.what);
   calls.model.put(call, payload.model ?? null);
   state.setValue('providerWait', null);
   const node = state.node(event);
   if (node === NONE) return;
-  journal.setNumber(state.nodes.inFlight, node, state.nodes.inFlight.get(node) + 1);
+  undoLog.setNumber(state.nodes.inFlight, node, state.nodes.inFlight.get(node) + 1);
   state.nodes.restated.add(node);
-  if (Number.isNaN(state.nodes.started.get(node))) journal.setNumber(state.nodes.started, node, Date.parse(event.timestamp));
+  if (Number.isNaN(state.nodes.started.get(node))) undoLog.setNumber(state.nodes.started, node, Date.parse(event.timestamp));
 }
 
-function finished(state: State, event: EventOf<'effect.finished'>): void {
+function callFinished(state: State, event: EventOf<'effect.finished'>): void {
   const { payload } = event;
-  const { calls, journal } = state;
+  const { calls, undoLog } = state;
   const call = calls.names.of(payload.effect);
-  adopt(state, call, payload.attempt);
+  adoptOrphan(state, call, payload.attempt);
   const inFlight = calls.state.get(call) === IN_FLIGHT && calls.attempt.get(call) === payload.attempt;
   if (!inFlight) {
-    if (payload.outcome === 'canceled') settle(state, call, IDLE);
+    if (payload.outcome === 'canceled') setCallState(state, call, IDLE);
     return;
   }
   const node = state.node(event);
   const model = calls.model.get(call);
   const settled = payload.settled ?? {};
   if (model !== null) {
-    state.charges.add(journal, {
+    state.charges.add(undoLog, {
       node,
       model,
       tokensIn: settled.tokensIn ?? 0,
@@ -215,43 +215,43 @@ function finished(state: State, event: EventOf<'effect.finished'>): void {
       answered: payload.outcome === 'ok',
     });
   }
-  settle(state, call, payload.outcome === 'transient' || payload.outcome === 'lost' ? BACKING_OFF : IDLE);
-  landed(state, node);
+  setCallState(state, call, payload.outcome === 'transient' || payload.outcome === 'lost' ? BACKING_OFF : IDLE);
+  callEnded(state, node);
 }
 
 /** A call that was in flight when the snapshot was taken. The snapshot does not name its model, so the run's is assumed. */
-function adopt(state: State, call: number, attempt: number): void {
+function adoptOrphan(state: State, call: number, attempt: number): void {
   const { calls } = state;
   if (calls.orphansInFlight === 0 || calls.state.get(call) !== IDLE) return;
   calls.orphansInFlight--;
   calls.inFlight--;
-  settle(state, call, IN_FLIGHT);
+  setCallState(state, call, IN_FLIGHT);
   calls.attempt.put(call, attempt);
   calls.model.put(call, state.brief?.model ?? null);
 }
 
-function lost(state: State, event: EventOf<'effect.unknown'>): void {
+function callUnknown(state: State, event: EventOf<'effect.unknown'>): void {
   const call = state.calls.names.of(event.payload.effect);
   if (state.calls.state.get(call) !== IN_FLIGHT) return;
-  settle(state, call, UNKNOWN);
-  landed(state, state.node(event));
+  setCallState(state, call, UNKNOWN);
+  callEnded(state, state.node(event));
 }
 
-function landed(state: State, node: number): void {
+function callEnded(state: State, node: number): void {
   if (node === NONE) return;
-  state.journal.setNumber(state.nodes.inFlight, node, Math.max(0, state.nodes.inFlight.get(node) - 1));
+  state.undoLog.setNumber(state.nodes.inFlight, node, Math.max(0, state.nodes.inFlight.get(node) - 1));
   state.nodes.restated.add(node);
 }
 
-function settle(state: State, call: number, now: number): void {
+function setCallState(state: State, call: number, now: number): void {
   const was = state.calls.state.get(call);
   if (was === now) return;
-  tally(state, was, -1);
-  tally(state, now, 1);
-  state.journal.setNumber(state.calls.state, call, now);
+  addToCount(state, was, -1);
+  addToCount(state, now, 1);
+  state.undoLog.setNumber(state.calls.state, call, now);
 }
 
-function tally(state: State, which: number, change: number): void {
+function addToCount(state: State, which: number, change: number): void {
   if (which === IN_FLIGHT) state.calls.inFlight += change;
   else if (which === BACKING_OFF) state.add('backingOff', change);
   else if (which === UNKNOWN) state.add('unknown', change);

@@ -13,7 +13,7 @@ export function foldTask(state: State, event: StoredEvent): void {
       if (event.payload.step > 0 && (event.payload.action === 'navigate' || event.payload.action === 'execute')) state.add('iteration', 1);
       return;
     case 'task.step_result':
-      return state.charges.addToolCall(state.journal, NONE);
+      return state.charges.addToolCall(state.undoLog, NONE);
     case 'task.ended':
       return state.setValue('phase', 'reporting');
   }

@@ -45,12 +45,12 @@ export class Run {
 
   /** The moment that is shown. */
   get at(): number {
-    return this.base + this.state.journal.at;
+    return this.base + this.state.undoLog.at;
   }
 
   /** The newest moment that is known. */
   get head(): number {
-    return this.base + this.state.journal.end + this.waiting.length;
+    return this.base + this.state.undoLog.end + this.waiting.length;
   }
 
   get live(): boolean {
@@ -69,7 +69,7 @@ export class Run {
     const expected = this.head + 1;
     if (event.seq < expected) return 'known';
     if (event.seq > expected) return 'gap';
-    if (this.state.journal.at < this.state.journal.end || this.waiting.length > 0) this.waiting.push(event);
+    if (this.state.undoLog.at < this.state.undoLog.end || this.waiting.length > 0) this.waiting.push(event);
     else this.fold(event);
     this.changed();
     return 'applied';
@@ -88,11 +88,11 @@ export class Run {
 
   /** Shows another moment. Nothing is executed, and new events are kept. */
   rewind(seq: number): void {
-    const known = this.base + this.state.journal.end;
+    const known = this.base + this.state.undoLog.end;
     if (seq >= this.head) return this.toLive();
     const to = Math.max(this.base, seq);
     if (to > known) {
-      this.moveTo(this.state.journal.end);
+      this.moveTo(this.state.undoLog.end);
       this.absorb(to - known);
     } else {
       this.moveTo(to - this.base);
@@ -102,16 +102,16 @@ export class Run {
 
   toLive(): void {
     if (this.live) return;
-    this.moveTo(this.state.journal.end);
+    this.moveTo(this.state.undoLog.end);
     this.absorb(this.waiting.length);
     this.jumped();
   }
 
-  /** Take over the journal of another run that was folded from the first event. The shown moment stays. */
+  /** Take over the undo log of another run that was folded from the first event. The shown moment stays. */
   adopt(other: Run): void {
     const [shown, live] = [this.at, this.live];
     const newer = this.waiting.filter((event) => event.seq > other.head);
-    if (other.head < this.base + this.state.journal.end) throw new Error('the other run knows less than this one');
+    if (other.head < this.base + this.state.undoLog.end) throw new Error('the other run knows less than this one');
     this.state = other.state;
     this.base = other.base;
     this.waiting = newer;
@@ -172,7 +172,7 @@ export class Run {
 
   /** The seqs of the events of one node, oldest first. */
   eventsOf(id: string): number[] {
-    return read.stepsOfNode(this.state, this.state.nodes.number(id)).map((step) => this.base + step);
+    return read.eventsOf(this.state, this.state.nodes.number(id)).map((event) => this.base + event);
   }
 
   /** Notifies of later changes only: a new listener already has the current state. */
@@ -202,7 +202,7 @@ export class Run {
   private fold(event: StoredEvent): void {
     const { state } = this;
     const time = Date.parse(event.timestamp);
-    const at = state.journal.end + 1;
+    const at = state.undoLog.end + 1;
     clock(state, event, at, time);
     state.events.type.put(at, Math.min(state.events.types.of(event.type), 255));
     state.events.time.put(at, time);
@@ -213,11 +213,11 @@ export class Run {
     const node = state.node(event);
     state.events.node.put(at, node);
     state.events.status.put(at, node === NONE ? ABSENT : state.nodes.status.get(node));
-    state.journal.close();
+    state.undoLog.close();
   }
 
   private moveTo(step: number): void {
-    this.state.nodes.inBulk(() => this.state.journal.moveTo(step));
+    this.state.nodes.inBulk(() => this.state.undoLog.moveTo(step));
   }
 
   private absorb(count: number): void {

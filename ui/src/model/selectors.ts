@@ -41,7 +41,7 @@ export function runRow(state: State, at: number): RunRow | null {
     report: state.value('report'),
     created_at: moment(state.createdAt)!,
     started_at: state.value('startedAt'),
-    updated_at: moment(state.events.time.get(state.journal.at))!,
+    updated_at: moment(state.events.time.get(state.undoLog.at))!,
     ended_at: state.value('endedAt'),
     last_seq: at,
   };
@@ -54,7 +54,7 @@ function metrics(state: State): Metrics {
     tokens_presumed: charges.tokensPresumed,
     cost_presumed_usd: charges.presumedMicros / 1e6,
     cost_known: state.costKnown,
-    running_ms: state.events.running.get(state.journal.at),
+    running_ms: state.events.running.get(state.undoLog.at),
     tool_calls: charges.toolCalls,
     no_progress_streak: state.value('noProgress'),
     by_model: charges.modelsUsed(),
@@ -130,8 +130,8 @@ export function nodeRow(state: State, at: number): NodeRow {
     question: nodes.question.get(at),
     artifacts: nodes.artifacts.get(at),
     in_flight: nodes.inFlight.get(at),
-    scratchpad_doc_id: nodes.pad.get(at),
-    scratchpad_tail: nodes.tail.get(at),
+    scratchpad_doc_id: nodes.scratchpad.get(at),
+    scratchpad_tail: nodes.scratchpadTail.get(at),
     cost_usd: nodes.costMicros.get(at) / 1e6,
     tokens_in: nodes.tokensIn.get(at),
     tokens_out: nodes.tokensOut.get(at),
@@ -172,10 +172,10 @@ export function unknownCalls(state: State): UnknownCall[] {
   return calls.names.list.flatMap((effect, call) => (calls.state.get(call) === UNKNOWN ? [{ effect, what: calls.what.get(call), attempt: calls.attempt.get(call) }] : []));
 }
 
-/** The steps of the journal that events of a node made. */
-export function stepsOfNode(state: State, node: number): number[] {
+/** The events of a node by their place in the event index. */
+export function eventsOf({ events, undoLog }: State, node: number): number[] {
   const found: number[] = [];
-  for (let step = 1; step <= state.journal.at; step++) if (node !== NONE && state.events.node.get(step) === node) found.push(step);
+  for (let event = 1; event <= undoLog.at; event++) if (node !== NONE && events.node.get(event) === node) found.push(event);
   return found;
 }
 

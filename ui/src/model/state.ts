@@ -1,9 +1,9 @@
-// The state of a run at one point in time. Every change goes through the journal, so it can be undone and redone.
+// The state of a run at one point in time. Every change goes through the undo log, so it can be undone and redone.
 // The folds write the state and the selectors read it; it decides nothing itself.
 
 import { Charges } from './charges';
 import { Names, Numbers, Series, Values } from './columns';
-import { Journal } from './journal';
+import { UndoLog } from './undo-log';
 import { Nodes } from './nodes';
 import type { Iteration, Limits, Plan, Question, Report, Status, StopReason } from '../api/shapes';
 import type { ArtifactRow, MessageRow, RunRow, StoredEvent } from './rows';
@@ -27,7 +27,7 @@ export const IN_FLIGHT = 1;
 export const BACKING_OFF = 2;
 export const UNKNOWN = 3;
 
-/** Calls by effect id; a finished call is idle. Only `state` is journaled, because only it is shown in the past;
+/** Calls by effect id; a finished call is idle. Only `state` is in the undo log, because only it is shown in the past;
  * the other columns serve the fold, which runs at the end of the log. */
 export class Calls {
   readonly names = new Names();
@@ -90,7 +90,7 @@ type RunValues = typeof INITIAL;
 const SLOT = Object.fromEntries(Object.keys(INITIAL).map((name, slot) => [name, slot])) as Record<keyof RunValues, number>;
 
 export class State {
-  readonly journal = new Journal();
+  readonly undoLog = new UndoLog();
   readonly nodes = new Nodes();
   readonly steps = new Steps();
   readonly charges = new Charges(this.nodes);
@@ -114,10 +114,10 @@ export class State {
   }
 
   setValue<K extends keyof RunValues>(name: K, value: RunValues[K]): void {
-    this.journal.setValue(this.values, SLOT[name], value);
+    this.undoLog.setValue(this.values, SLOT[name], value);
   }
 
-  /** Sets values without journal entries, so it cannot be undone: only for the state to start from. */
+  /** Sets values without entries in the undo log, so it cannot be undone: only for the state to start from. */
   init(values: Partial<RunValues>): void {
     for (const [name, value] of Object.entries(values)) this.values.put(SLOT[name as keyof RunValues], value);
   }

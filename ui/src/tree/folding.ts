@@ -123,7 +123,7 @@ export class Folding {
   }
 
   /** Folds what is due. Returns the nodes that folded. */
-  settle(now: number): number[] {
+  foldDue(now: number): number[] {
     const folded: number[] = [];
     if (!this.crowded) return folded;
     for (const [node, when] of this.due) {
@@ -141,7 +141,7 @@ export class Folding {
   }
 
   /** Decides everything again at once: when the tree is first shown, and after a jump in time. */
-  settleAll(): void {
+  decideAll(): void {
     const { nodes } = this;
     this.due.clear();
     for (let node = 0; node < nodes.count; node++) {

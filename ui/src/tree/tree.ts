@@ -15,7 +15,7 @@ import * as paths from './navigation';
 type Mode = 'follow' | 'free';
 export type Kind = 'match' | 'failed' | 'active' | 'blocked';
 
-const SETTLE_MS = 250;
+const FOLD_EVERY_MS = 250;
 /** The critical path of a large tree is computed at most this often. */
 const PATH_EVERY_MS = 500;
 /** A path is unfolded only up to this many cards: more would hide it again. */
@@ -260,7 +260,7 @@ export class Tree {
     this.layout.reset(state);
     this.selectedNumber = this.nodes.number(this.selectedId);
     this.folding.select(this.selectedNumber);
-    this.folding.settleAll();
+    this.folding.decideAll();
     this.layout.touchAll();
     this.layout.update();
     this.added.length = 0;
@@ -314,7 +314,7 @@ export class Tree {
     if (this.timer !== null || !this.folding.waits) return;
     this.timer = setTimeout(() => {
       this.timer = null;
-      const folded = this.folding.settle(performance.now());
+      const folded = this.folding.foldDue(performance.now());
       for (const node of folded) {
         this.layout.touch(node);
         this.stale.add(node);
@@ -322,7 +322,7 @@ export class Tree {
       this.layout.update();
       if (folded.length > 0) this.notify();
       this.scheduleFolding();
-    }, SETTLE_MS);
+    }, FOLD_EVERY_MS);
   }
 
   private notify(): void {

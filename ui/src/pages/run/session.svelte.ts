@@ -24,7 +24,7 @@ export class Session {
   opened = $state(false);
   loadingPast = $state(false);
   /** Number of characters each call in flight has written so far. */
-  readonly speaking = new SvelteMap<string, number>();
+  readonly written = new SvelteMap<string, number>();
   /** The run as shown: folded here, or from the list until that is done. */
   readonly row = $derived.by(() => (this.opened ? (this.seen.row() as RunObject | null) : null) ?? runs.byId.get(this.id) ?? null);
   private unfollow: (() => void) | null = null;
@@ -51,7 +51,7 @@ export class Session {
       run: this.id,
       head: () => this.run.head,
       take: (event) => this.take(event as StoredEvent),
-      delta: (delta) => this.speaking.set(delta.effect, (this.speaking.get(delta.effect) ?? 0) + delta.text.length),
+      delta: (delta) => this.written.set(delta.effect, (this.written.get(delta.effect) ?? 0) + delta.text.length),
     });
   }
 
@@ -72,7 +72,7 @@ export class Session {
   }
 
   private take(event: StoredEvent): void {
-    if (event.type === 'effect.finished') this.speaking.delete(event.payload.effect);
+    if (event.type === 'effect.finished') this.written.delete(event.payload.effect);
     this.feed.push(event);
   }
 }

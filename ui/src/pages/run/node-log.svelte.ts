@@ -7,7 +7,7 @@ import type { Session } from './session.svelte';
 const PAUSE_MS = 700;
 const PAGE = 500;
 
-export class NodeStory {
+export class NodeLog {
   private all = $state.raw<StoredEvent[]>([]);
   error = $state.raw<unknown>(null);
   loaded = $state(false);

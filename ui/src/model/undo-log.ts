@@ -1,5 +1,5 @@
-// The undo log. Each change of a cell swaps two values: the old one goes into the journal. Walking
-// back swaps them again, and walking forward once more, so one list serves both directions and no event needs
+// The undo log of a run: one step for each event. A change of a cell puts the old value into the log. Walking back
+// swaps the two values, and walking forward swaps them again, so one list serves both directions and no event needs
 // to be kept or folded twice.
 
 import { type Numbers, Series, type Values } from './columns';
@@ -16,7 +16,7 @@ interface Page {
   number: Float64Array;
 }
 
-export class Journal {
+export class UndoLog {
   private readonly numbers: Numbers[] = [];
   private readonly values: Values<unknown>[] = [];
   private readonly ids = new Map<object, number>();
@@ -56,7 +56,7 @@ export class Journal {
     column.put(at, value);
   }
 
-  /** Closes a step with everything that was written since the last one. Only at the end of the journal. */
+  /** Closes a step with everything that was written since the last one. Only at the end of the undo log. */
   close(): void {
     this.steps++;
     this.step = this.steps;
