@@ -1,20 +1,14 @@
 // HTTP requests to the server. A refused request throws a Problem that says what happened and what to do next.
 
-/** An RFC 9457 problem document, or one made here when no response came. */
+import type { Problem as ProblemDocument } from './shapes';
+
+/** The status and the sentence of an RFC 9457 problem document. The status is 0 when no response came. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
-    readonly slug: string,
-    readonly detail: string,
-    /** The problem document's other members, such as the answer of a question that was answered before. */
-    readonly more: Record<string, unknown> = {},
+    message: string,
   ) {
-    super(detail);
-  }
-
-  /** No response came from the server; the only thing to do is to try again later. */
-  get unreachable(): boolean {
-    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+    super(message);
   }
 
   get notFound(): boolean {
@@ -30,7 +24,7 @@ export function onSignedOut(listener: Listener): void {
   signedOut = listener;
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -46,21 +40,21 @@ export async function sendRequest(method: string, path: string, options: Request
   }
   const response = await fetch(path, init).catch((error: unknown) => {
     if (options.signal?.aborted) throw error;
-    throw new Problem(0, 'unreachable', 'The server cannot be reached. This page may be out of date.');
+    throw new Problem(0, 'The server cannot be reached. This page may be out of date.');
   });
   if (response.ok) return response;
-  const problem = await read(response);
+  const problem = await problemOf(response);
   if (problem.status === 401) signedOut(problem);
   throw problem;
 }
 
-async function read(response: Response): Promise<Problem> {
+async function problemOf(response: Response): Promise<Problem> {
   const text = await response.text().catch(() => '');
   try {
-    const { type, detail, title, ...more } = JSON.parse(text) as Record<string, unknown>;
-    return new Problem(response.status, String(type ?? 'unexpected'), String(detail ?? title ?? response.statusText), more);
+    const { detail, title } = JSON.parse(text) as Partial<ProblemDocument>;
+    return new Problem(response.status, detail ?? title ?? response.statusText);
   } catch {
-    return new Problem(response.status, 'unexpected', `The server answered ${response.status} ${response.statusText}.`);
+    return new Problem(response.status, `The server answered ${response.status} ${response.statusText}.`);
   }
 }
 

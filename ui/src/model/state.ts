@@ -138,4 +138,4 @@ export class State {
 }
 
 /** What a run was given at its start: the fields of the run object that never change. */
-export type Brief = Pick<RunRow, 'id' | 'kind' | 'objective' | 'scope' | 'project_ids' | 'success_criteria' | 'model' | 'warnings' | 'owner' | 'workspace_project_id' | 'agent' | 'max_steps'>;
+type Brief = Pick<RunRow, 'id' | 'kind' | 'objective' | 'scope' | 'project_ids' | 'success_criteria' | 'model' | 'warnings' | 'owner' | 'workspace_project_id' | 'agent' | 'max_steps'>;

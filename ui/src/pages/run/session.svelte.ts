@@ -42,7 +42,7 @@ export class Session {
       if (row.last_seq > WHOLE_LOG) this.run.startFrom(await snapshot(this.id));
       else await this.feed.catchUp();
     } catch (error) {
-      this.problem = error instanceof Problem ? error : new Problem(0, 'unexpected', String(error));
+      this.problem = error instanceof Problem ? error : new Problem(0, String(error));
       return;
     }
     this.opened = true;
