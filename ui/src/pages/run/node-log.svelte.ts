@@ -2,7 +2,7 @@
 
 import { nodeEventsAfter } from '../../api/runs';
 import type { EventOf, StoredEvent } from '../../model/run';
-import type { Session } from './session.svelte';
+import type { OpenRun } from './open-run.svelte';
 
 const PAUSE_MS = 700;
 const PAGE = 500;
@@ -11,7 +11,7 @@ export class NodeLog {
   private all = $state.raw<StoredEvent[]>([]);
   error = $state.raw<unknown>(null);
   loaded = $state(false);
-  readonly events = $derived.by(() => this.all.filter((event) => event.seq <= this.session.seen.at));
+  readonly events = $derived.by(() => this.all.filter((event) => event.seq <= this.openRun.seen.at));
   private readonly created = $derived(this.last('tree.node_created'));
   readonly agent = $derived(this.created?.payload.agent ?? null);
   readonly reason = $derived(this.created?.payload.reason ?? '');
@@ -27,11 +27,11 @@ export class NodeLog {
   );
 
   constructor(
-    private readonly session: Session,
+    private readonly openRun: OpenRun,
     private readonly id: string,
   ) {
     // The number of the node's own events: it changes with the node, not with every event of the run.
-    const known = $derived(session.seen.eventsOf(id).length);
+    const known = $derived(openRun.seen.eventsOf(id).length);
     $effect(() => {
       if (this.loaded && known <= this.events.length) return;
       const timer = setTimeout(() => void this.read(), this.loaded ? PAUSE_MS : 0);
@@ -47,7 +47,7 @@ export class NodeLog {
   private async read(): Promise<void> {
     try {
       for (let full = true; full;) {
-        const more = await nodeEventsAfter(this.session.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
+        const more = await nodeEventsAfter(this.openRun.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
         this.all = [...this.all, ...more];
         full = more.length === PAGE;
       }

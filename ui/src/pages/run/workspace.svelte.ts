@@ -3,7 +3,7 @@
 import { workspace as readWorkspace } from '../../api/runs';
 import type { Document as Doc, Task, Workspace } from '../../api/shapes';
 import { kindOf } from '../documents/kinds';
-import type { Session } from './session.svelte';
+import type { OpenRun } from './open-run.svelte';
 
 /** A working run changes many times a second; it is read at most this often. */
 const PAUSE_MS = 1_500;
@@ -26,11 +26,11 @@ export class RunWorkspace {
   /** Counts readings, so that an open document is read again too. */
   readings = $state(0);
 
-  constructor(private readonly session: Session) {
+  constructor(private readonly openRun: OpenRun) {
     let last = 0;
     $effect(() => {
-      if (!session.opened) return;
-      void session.seen.head;
+      if (!openRun.opened) return;
+      void openRun.seen.head;
       const timer = setTimeout(
         () => {
           last = Date.now();
@@ -44,7 +44,7 @@ export class RunWorkspace {
 
   async read(): Promise<void> {
     try {
-      this.all = await readWorkspace(this.session.id);
+      this.all = await readWorkspace(this.openRun.id);
       this.error = null;
       this.readings += 1;
     } catch (error) {
