@@ -17,7 +17,7 @@ export default defineConfig(
       // The compiler knows every name, and says it better.
       'no-undef': 'off',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      // `(version, value)` is how a derived value says what else it depends on.
+      // `(void stamp, value)` is how a derived value says what else it depends on.
       'no-sequences': 'off',
       '@typescript-eslint/no-unused-expressions': 'off',
       // Lists that never change order need no key, `{' '}` keeps a space that Svelte would drop, and not every Map is state.

@@ -1,7 +1,7 @@
 // What is measured inside the page: a frame's worth of events per frame, whatever the clock says, so that a busy machine changes how long it
 // takes but not what is done. The harness reads CPU time between the marks from the browser's trace.
 
-import { createRun, type Run, type Snapshot, type StoredEvent } from '../src/model/run';
+import { Run, type Snapshot, type StoredEvent } from '../src/model/run';
 import type { Tree } from '../src/tree/tree';
 
 const FRAMES_PER_SECOND = 60;
@@ -70,7 +70,7 @@ export async function blank(seconds: number): Promise<{ frames: number }> {
 /** Open a finished run from its snapshot and paint it once. */
 export async function openFinished(url: string, show: (run: Run) => Tree): Promise<number> {
   const snapshot = (await (await fetch(url)).json()) as Snapshot;
-  const tree = show(createRun(snapshot));
+  const tree = show(new Run(snapshot));
   await new Promise(requestAnimationFrame);
   await new Promise(requestAnimationFrame);
   return tree.nodes.count;

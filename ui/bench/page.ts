@@ -3,10 +3,10 @@
 // ?view=tree|outline|both|replay, or none until the harness asks for one.
 
 import { mount, unmount } from 'svelte';
-import { createRun, type Run, type StoredEvent } from '../src/model/run';
+import { Run, type StoredEvent } from '../src/model/run';
 import Outline from '../src/tree/Outline.svelte';
 import ReplayBar from '../src/tree/ReplayBar.svelte';
-import { createTree, type Tree } from '../src/tree/tree';
+import { Tree } from '../src/tree/tree';
 import TreeCanvas from '../src/tree/TreeCanvas.svelte';
 import { grow } from '../tests/generated-log';
 import * as measures from './measure';
@@ -24,7 +24,7 @@ async function events(): Promise<StoredEvent[]> {
 const target = document.getElementById('stage')!;
 
 function show(run: Run, view: string): { tree: Tree; hide: () => void } {
-  const tree = createTree(run);
+  const tree = new Tree(run);
   const parts: Record<string, unknown>[] = [];
   if (view === 'both') target.style.gridTemplateColumns = '3fr 2fr';
   if (view === 'replay') target.style.gridTemplateRows = '1fr auto';
@@ -59,7 +59,7 @@ async function start(): Promise<unknown> {
   if (asked.has('open')) return measures.openFinished(asked.get('open')!, (run) => show(run, view).tree);
   const all = await events();
   const shown = shownOf(all);
-  const run = createRun();
+  const run = new Run();
   run.applyEvents(all.slice(0, shown));
   window.bench = { run, rest: all.slice(shown), show, ...measures };
   if (view !== 'none') window.bench.tree = show(run, view).tree;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { createFeed, loadHistory } from '../src/model/feed';
-import { createRun } from '../src/model/run';
+import { Feed, loadHistory } from '../src/model/feed';
+import { Run } from '../src/model/run';
 import { recorded } from './recorded-logs';
+import { snapshotOf } from './snapshot-of';
 
 const { events } = recorded.find((log) => log.name.includes('tree'))!;
 const log =
@@ -11,37 +12,37 @@ const log =
     return events.slice(after, after + limit);
   };
 const whole = () => {
-  const run = createRun();
+  const run = new Run();
   run.applyEvents(events);
-  return run.snapshot();
+  return snapshotOf(run);
 };
 
 describe('a feed', () => {
   it('puts shuffled and repeated events in order without reading anything twice', async () => {
-    const run = createRun();
+    const run = new Run();
     const reads: number[] = [];
-    const feed = createFeed(run, log(reads));
+    const feed = new Feed(run, log(reads));
     feed.push([events[0], events[1], events[1], events[3], events[2], events[4]]);
     await feed.catchUp();
-    expect(run.snapshot()).toEqual(whole());
+    expect(snapshotOf(run)).toEqual(whole());
   });
 
   it('heals a gap by reading what is missing from the log', async () => {
-    const run = createRun();
-    const feed = createFeed(run, log());
+    const run = new Run();
+    const feed = new Feed(run, log());
     feed.push(events.slice(0, 10));
     feed.push(events.slice(30, 50));
     expect(run.head).toBe(10);
     expect(feed.state).toBe('healing');
     await feed.catchUp();
     expect(feed.state).toBe('live');
-    expect(run.snapshot()).toEqual(whole());
+    expect(snapshotOf(run)).toEqual(whole());
   });
 
   it('tries again when reading fails, and says so when it keeps failing', async () => {
-    const run = createRun();
+    const run = new Run();
     let attempts = 0;
-    const feed = createFeed(run, async (after, limit) => {
+    const feed = new Feed(run, async (after, limit) => {
       if (attempts++ === 0) throw new Error('the server is restarting');
       return log()(after, limit);
     });
@@ -54,9 +55,9 @@ describe('a feed', () => {
 
 describe('history', () => {
   it('makes the time before a snapshot visible, and keeps the moment that is shown', async () => {
-    const past = createRun();
+    const past = new Run();
     past.applyEvents(events.slice(0, 60));
-    const run = createRun(past.snapshot()!);
+    const run = new Run(snapshotOf(past)!);
     run.applyEvents(events.slice(60));
     expect(run.base).toBe(60);
     await loadHistory(run, log());

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { NONE } from '../src/model/nodes';
-import { createRun, type Run } from '../src/model/run';
+import { Run } from '../src/model/run';
 import { isTerminal, NODE_STATUSES } from '../src/model/statuses';
 import { criticalPath } from '../src/tree/critical-path';
 import { byDepth, samples, spansOf } from '../src/tree/history';
@@ -11,7 +11,7 @@ import { grow } from './generated-log';
 import { recorded } from './recorded-logs';
 
 function played(log: (typeof recorded)[number]): Run {
-  const run = createRun();
+  const run = new Run();
   run.applyEvents(log.events);
   return run;
 }
@@ -56,7 +56,7 @@ describe.each(recorded.map((log) => [log.name, log] as const))('%s', (_, log) =>
 });
 
 describe('the critical path', () => {
-  const run = createRun();
+  const run = new Run();
   run.applyEvents(grow({ nodes: 300, seed: 3, parallel: 6 }));
   const { nodes } = run.state;
   const path = criticalPath(nodes);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../src/model/run';
-import { createRun, type Run } from '../src/model/run';
+import { Run } from '../src/model/run';
 import { Folding } from '../src/tree/folding';
 import { Layout } from '../src/tree/layout';
 import { CARD_HEIGHT, STUB_HEIGHT } from '../src/tree/dimensions';
-import { createTree, type Tree } from '../src/tree/tree';
+import { Tree } from '../src/tree/tree';
 import { grow, random } from './generated-log';
 
 interface Card {
@@ -21,7 +21,7 @@ function cards(tree: Tree): Card[] {
   const visit = (node: number, y: number, order: number[]) => {
     found.push({ key: `n${node}`, column: tree.nodes.depth.get(node), y, height: CARD_HEIGHT, order });
     tree.folding.entries(node).forEach((entry, at) => {
-      if (typeof entry === 'number') return visit(entry, y + tree.layout.off[entry], [...order, at]);
+      if (typeof entry === 'number') return visit(entry, y + tree.layout.off.get(entry), [...order, at]);
       const key = `${entry.kind} ${node} ${entry.band} ${entry.step}`;
       const height = entry.kind === 'stub' ? STUB_HEIGHT : CARD_HEIGHT;
       found.push({ key, column: tree.nodes.depth.get(node) + 1, y: y + entry.off, height, order: [...order, at] });
@@ -72,15 +72,15 @@ describe.each([1, 2, 3, 4, 5])('a tree that grows from seed %i', (seed) => {
   const events = grow({ nodes: 60 + seed * 60, seed, parallel: 3 * seed });
 
   it('never overlaps, keeps its order, and is laid out alike step by step and at once', () => {
-    const run: Run = createRun();
-    const tree = createTree(run);
+    const run: Run = new Run();
+    const tree = new Tree(run);
     const chance = random(seed);
     for (let at = 0; at < events.length;) {
       const batch = 1 + ((chance() * 60) | 0);
       run.applyEvents(events.slice(at, at + batch));
       at += batch;
       run.flush();
-      for (const node of tree.folding.settle(performance.now() + chance() * 3000)) tree.layout.touch(node);
+      for (const node of tree.folding.foldDue(performance.now() + chance() * 3000)) tree.layout.touch(node);
       tree.layout.update();
       if (chance() < 0.2 && tree.nodes.count > 3) tree.fold((chance() * tree.nodes.count) | 0, chance() < 0.5);
       if (chance() < 0.1) tree.select(tree.nodes.id.get((chance() * tree.nodes.count) | 0), { reveal: true });
@@ -93,9 +93,9 @@ describe.each([1, 2, 3, 4, 5])('a tree that grows from seed %i', (seed) => {
   });
 
   it('shows the same after a journey through time', () => {
-    const run = createRun();
+    const run = new Run();
     run.applyEvents(events);
-    const tree = createTree(run);
+    const tree = new Tree(run);
     const before = cards(tree).map((card) => [card.key, card.y]);
     for (const part of [0.5, 0.1, 0.9]) {
       run.rewind(Math.floor(events.length * part));
@@ -112,9 +112,9 @@ describe.each([1, 2, 3, 4, 5])('a tree that grows from seed %i', (seed) => {
 describe('folding', () => {
   const events = grow({ nodes: 400, seed: 9, parallel: 8 });
   const half = () => {
-    const run = createRun();
+    const run = new Run();
     run.applyEvents(events.slice(0, Math.floor(events.length / 2)));
-    return createTree(run);
+    return new Tree(run);
   };
 
   it('keeps everything that is worked on, waits for a person or failed under a working parent on the screen', () => {
@@ -129,10 +129,10 @@ describe('folding', () => {
   });
 
   it('shows far fewer cards than there are nodes, and every node is behind one of them', () => {
-    const run = createRun();
+    const run = new Run();
     const long = grow({ nodes: 5000 });
     run.applyEvents(long.slice(0, Math.floor(long.length * 0.6)));
-    const tree = createTree(run);
+    const tree = new Tree(run);
     const all = cards(tree);
     expect(all.length).toBeLessThan(tree.nodes.count / 2);
     const behind = (node: number): number => (tree.folding.isFolded(node) ? tree.nodes.total.get(node) : 1);
@@ -145,9 +145,9 @@ describe('folding', () => {
   });
 
   it('unfolds by itself when a folded subtree goes to work again', () => {
-    const run = createRun();
+    const run = new Run();
     run.applyEvents(events);
-    const tree = createTree(run);
+    const tree = new Tree(run);
     const folded = [...tree.nodes.children(0)].find((node) => tree.folding.isFolded(node))!;
     const event = { ...events.at(-1)!, seq: run.head + 1, type: 'tree.node_reopened', nodeId: tree.nodes.id.get(folded) };
     run.applyEvent({ ...event, payload: { generation: 2, causedBy: tree.nodes.id.get(0) } } as StoredEvent);
@@ -156,9 +156,9 @@ describe('folding', () => {
   });
 
   it('opens only the path to a node that is viewed for', () => {
-    const run = createRun();
+    const run = new Run();
     run.applyEvents(events);
-    const tree = createTree(run);
+    const tree = new Tree(run);
     const before = cards(tree).length;
     tree.next('failed');
     const failed = tree.selectedNode;
@@ -168,10 +168,10 @@ describe('folding', () => {
   });
 
   it('shows planned steps as ghosts until their nodes exist', () => {
-    const run = createRun();
+    const run = new Run();
     const at = events.findIndex((event) => event.type === 'tree.plan_created');
     run.applyEvents(events.slice(0, at + 1));
-    const tree = createTree(run);
+    const tree = new Tree(run);
     const ghosts = () => tree.folding.entries(0).filter((entry) => typeof entry !== 'number').length;
     const planned = ghosts();
     expect(planned).toBe(run.steps(tree.nodes.id.get(0)).length);
@@ -185,7 +185,7 @@ describe('folding', () => {
 describe('a layout', () => {
   it('of ten thousand nodes is quick, whole and by parts', { timeout: 60_000 }, () => {
     const events = grow({ nodes: 10_000 });
-    const run = createRun();
+    const run = new Run();
     run.applyEvents(events);
     const folding = new Folding(run.state);
     const layout = new Layout(run.state, folding);

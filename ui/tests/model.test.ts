@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createRun, type RunRow, type StoredEvent } from '../src/model/run';
+import { Run, type RunRow, type StoredEvent } from '../src/model/run';
 import { recorded } from './recorded-logs';
+import { snapshotOf } from './snapshot-of';
 
 const folded = (events: StoredEvent[]) => {
-  const run = createRun();
+  const run = new Run();
   expect(run.applyEvents(events)).toEqual({ applied: events.length, gap: false });
   return run;
 };
@@ -18,36 +19,36 @@ describe.each(recorded)('the log $name', ({ events, row, snapshots }) => {
     const run = folded(events);
     for (const snapshot of snapshots) {
       run.rewind(snapshot.seq);
-      expect(run.snapshot()).toEqual({ ...snapshot, last_seq: events.length, run: withoutHead(snapshot.run) });
+      expect(snapshotOf(run)).toEqual({ ...snapshot, last_seq: events.length, run: withoutHead(snapshot.run) });
     }
   });
 
   it('rewinds to any moment as if nothing had come after it, and forward again', () => {
     const run = folded(events);
-    const end = run.snapshot();
+    const end = snapshotOf(run);
     const step = Math.max(1, Math.floor(events.length / 40));
     for (let seq = events.length; seq > 0; seq -= step) {
       run.rewind(seq);
-      const fresh = folded(events.slice(0, seq)).snapshot();
-      expect(run.snapshot()).toEqual({ ...fresh, last_seq: events.length });
+      const fresh = snapshotOf(folded(events.slice(0, seq)));
+      expect(snapshotOf(run)).toEqual({ ...fresh, last_seq: events.length });
     }
     run.rewind(0);
     expect(run.row()?.status).toBe('queued');
     expect(run.stats().nodes).toBe(0);
     run.toLive();
-    expect(run.snapshot()).toEqual(end);
+    expect(snapshotOf(run)).toEqual(end);
   });
 
   it('continues from a snapshot of any moment as if it had seen everything before', () => {
     const whole = folded(events);
-    const end = whole.snapshot();
+    const end = snapshotOf(whole);
     for (let seq = 1; seq <= events.length; seq += 7) {
       whole.rewind(seq);
-      const from = whole.snapshot()!;
-      const run = createRun(from);
-      expect(run.snapshot()).toEqual({ ...from, last_seq: seq });
+      const from = snapshotOf(whole)!;
+      const run = new Run(from);
+      expect(snapshotOf(run)).toEqual({ ...from, last_seq: seq });
       run.applyEvents(events.slice(seq));
-      expect(run.snapshot()?.nodes).toEqual(end?.nodes);
+      expect(snapshotOf(run)?.nodes).toEqual(end?.nodes);
       expect(run.row()?.metrics.cost_usd).toBe(end?.run.metrics.cost_usd);
     }
   });
@@ -57,14 +58,14 @@ describe('a run', () => {
   const { events } = recorded.find((log) => log.name.includes('tree'))!;
 
   it('ignores what it has, names a gap, and passes over types it does not know', () => {
-    const run = createRun();
+    const run = new Run();
     expect(run.applyEvent(events[0])).toBe('applied');
     expect(run.applyEvent(events[0])).toBe('known');
     expect(run.applyEvent(events[2])).toBe('gap');
-    const before = run.snapshot();
+    const before = snapshotOf(run);
     expect(run.applyEvent({ ...events[1], type: 'tree.invented_tomorrow', payload: { a: [1] } } as unknown as StoredEvent)).toBe('applied');
     expect(run.head).toBe(2);
-    expect(run.snapshot()?.nodes).toEqual(before?.nodes);
+    expect(snapshotOf(run)?.nodes).toEqual(before?.nodes);
   });
 
   it('loses nothing that arrives while an earlier moment is shown', () => {
@@ -73,10 +74,10 @@ describe('a run', () => {
     run.applyEvents(events.slice(40, 60));
     expect([run.at, run.head, run.live]).toEqual([10, 60, false]);
     run.rewind(50);
-    expect(run.snapshot()?.nodes).toEqual(folded(events.slice(0, 50)).snapshot()?.nodes);
+    expect(snapshotOf(run)?.nodes).toEqual(snapshotOf(folded(events.slice(0, 50)))?.nodes);
     run.applyEvents(events.slice(60));
     run.toLive();
-    expect(run.snapshot()).toEqual(folded(events).snapshot());
+    expect(snapshotOf(run)).toEqual(snapshotOf(folded(events)));
   });
 
   it('tells who begins to listen only of what comes: what was there, they have', () => {
@@ -88,7 +89,7 @@ describe('a run', () => {
   });
 
   it('tells listeners once for many events', async () => {
-    const run = createRun();
+    const run = new Run();
     let told = 0;
     run.subscribe(() => told++);
     run.applyEvents(events);

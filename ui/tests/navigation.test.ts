@@ -1,17 +1,17 @@
 import { describe, expect, it, vi } from 'vitest';
 import { NONE } from '../src/model/nodes';
-import { createRun } from '../src/model/run';
+import { Run } from '../src/model/run';
 import { FAILED, isActive } from '../src/model/statuses';
 import { Camera } from '../src/tree/camera';
 import { neighbour, TimeScale } from '../src/tree/timeline';
-import { createTree } from '../src/tree/tree';
+import { Tree } from '../src/tree/tree';
 import { grow } from './generated-log';
 
 const events = grow({ nodes: 300, seed: 4, parallel: 12, failures: 0.1 });
 const half = () => {
-  const run = createRun();
+  const run = new Run();
   run.applyEvents(events.slice(0, Math.floor(events.length * 0.6)));
-  return createTree(run);
+  return new Tree(run);
 };
 const press = (tree: ReturnType<typeof half>, key: string) => tree.key({ key, ctrlKey: false, metaKey: false, altKey: false } as KeyboardEvent);
 
@@ -75,8 +75,8 @@ describe('keys of the tree', () => {
   });
 
   it('a node that is selected before it exists is selected when it comes', () => {
-    const run = createRun();
-    const tree = createTree(run);
+    const run = new Run();
+    const tree = new Tree(run);
     const later = events.filter((event) => event.type === 'tree.node_created')[3].nodeId!;
     tree.select(later);
     expect(tree.selectedNode).toBe(NONE);
@@ -107,7 +107,7 @@ describe('the camera', () => {
 });
 
 describe('the time line', () => {
-  const run = createRun();
+  const run = new Run();
   run.applyEvents(events);
 
   it('leads from a place to an event and back', () => {
@@ -118,7 +118,7 @@ describe('the time line', () => {
   });
 
   it('squeezes a night in which nothing happened', () => {
-    const night = createRun();
+    const night = new Run();
     const shift = 8 * 3600_000;
     night.applyEvents(events.map((event) => (event.seq <= 500 ? event : { ...event, timestamp: new Date(Date.parse(event.timestamp) + shift).toISOString() })));
     const line = new TimeScale(night, 100);
@@ -127,7 +127,7 @@ describe('the time line', () => {
 
   it('steps through the events of one node', () => {
     const node = 3;
-    const all = run.eventsOf(run.state.nodes.id.get(node)).map((moment) => moment.seq);
+    const all = run.eventsOf(run.state.nodes.id.get(node));
     const walked: number[] = [];
     for (let seq = neighbour(run, 0, 1, node); seq < run.head; seq = neighbour(run, seq, 1, node)) walked.push(seq);
     expect(walked).toEqual(all);

@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createRun } from '../src/model/run';
+import { Run } from '../src/model/run';
 import Outline from '../src/tree/Outline.svelte';
-import { createTree, type Tree } from '../src/tree/tree';
+import { Tree } from '../src/tree/tree';
 import { grow } from './generated-log';
 
 class NoResize {
@@ -24,9 +24,9 @@ const press = (key: string) => {
 
 beforeEach(() => {
   vi.stubGlobal('ResizeObserver', NoResize);
-  const run = createRun();
+  const run = new Run();
   run.applyEvents(grow({ nodes: 300, seed: 4, parallel: 12 }).slice(0, 2200));
-  tree = createTree(run);
+  tree = new Tree(run);
   outline = mount(Outline, { target: document.body, props: { tree } });
   flushSync();
 });

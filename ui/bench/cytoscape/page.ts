@@ -1,9 +1,9 @@
 // A growing run of ?nodes=N, drawn by nobody until the harness asks for one of the two.
 
-import { createRun } from '../../src/model/run';
+import { Run } from '../../src/model/run';
 import { grow } from '../../tests/generated-log';
 import { mount } from 'svelte';
-import { createTree } from '../../src/tree/tree';
+import { Tree } from '../../src/tree/tree';
 import TreeCanvas from '../../src/tree/TreeCanvas.svelte';
 import { blank, measure } from '../measure';
 import { drawn } from './graph';
@@ -12,7 +12,7 @@ const nodes = Number(new URLSearchParams(location.search).get('nodes') ?? 1000);
 const all = grow({ nodes: Math.ceil(nodes * 1.15), seed: 7, parallel: 48 });
 let made = 0;
 const shown = all.findIndex((event) => event.type === 'tree.node_created' && ++made === nodes) + 1;
-const run = createRun();
+const run = new Run();
 run.applyEvents(all.slice(0, shown));
 const target = document.getElementById('stage')!;
 
@@ -21,6 +21,6 @@ Object.assign(window, {
   compare: {
     blank,
     measure,
-    show: (who: string) => (who === 'ours' ? mount(TreeCanvas, { target, props: { tree: createTree(run) } }) : drawn(run, target)),
+    show: (who: string) => (who === 'ours' ? mount(TreeCanvas, { target, props: { tree: new Tree(run) } }) : drawn(run, target)),
   },
 });

@@ -1,6 +1,6 @@
 // The inbox of the person who is logged in: invitations, and stored notifications, newest first. Questions come with their runs.
 
-import { at, get, post, Problem, type Page } from '../api/http';
+import { list, post, Problem, withQuery } from '../api/http';
 import { invitations, settleInvitation } from '../api/people';
 import type { Invitation, Notification } from '../api/shapes';
 
@@ -15,7 +15,7 @@ class Inbox {
 
   async load(): Promise<void> {
     try {
-      this.notices = (await get<Page<Notification>>(at('/api/notifications', { limit: MOST }))).items;
+      this.notices = await list(withQuery('/api/notifications', { limit: MOST }));
       this.loaded = true;
       this.problem = null;
     } catch (error) {

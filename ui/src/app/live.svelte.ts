@@ -1,6 +1,6 @@
 // The one event stream of this tab. Each follower of a run says how far it has read, so a new connection resumes at the next event.
 
-import { ask, Problem } from '../api/http';
+import { Problem, sendRequest } from '../api/http';
 import type { Notification, Run } from '../api/shapes';
 import { readStream, type Message } from '../api/sse';
 
@@ -92,7 +92,7 @@ class Live {
       // Followers that come and go in the same turn cause one connection, not several.
       await Promise.resolve();
       if (abort.signal.aborted) return;
-      const response = await ask('GET', this.address(), { headers: { accept: 'text/event-stream' }, signal: abort.signal });
+      const response = await sendRequest('GET', this.address(), { headers: { accept: 'text/event-stream' }, signal: abort.signal });
       this.failures = 0;
       this.state = 'live';
       beat();

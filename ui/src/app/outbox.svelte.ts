@@ -5,7 +5,7 @@ import { Problem } from '../api/http';
 import { say } from '../api/runs';
 import { runs } from './runs.svelte';
 
-export class Draft {
+class Draft {
   text = $state('');
   lane = $state<'steer' | 'queue'>('steer');
   state = $state<'writing' | 'sending' | 'failed'>('writing');
@@ -60,7 +60,7 @@ class Outbox {
   async before<T>(run: string, command: () => Promise<T>): Promise<T> {
     const flights = [...this.drafts.values()].filter((draft) => draft.run === run).map((draft) => draft.flight);
     const stored = await Promise.all(flights);
-    if (stored.includes(false)) throw new Problem(0, 'message_not_stored', 'Your message was not stored, so the run was not told to go on. Send the message again first, or clear it.');
+    if (stored.includes(false)) throw new Problem(0, 'Your message was not stored, so the run was not told to go on. Send the message again first, or clear it.');
     return command();
   }
 }

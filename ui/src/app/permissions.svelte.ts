@@ -83,7 +83,7 @@ class Permissions {
     try {
       this.put(await readProject(id));
     } catch (error) {
-      if (error instanceof Problem && error.unknown) this.roles.set(id, { title: '', role: 'viewer' });
+      if (error instanceof Problem && error.notFound) this.roles.set(id, { title: '', role: 'viewer' });
     }
   }
 }

@@ -1,34 +1,18 @@
 // The router. The address holds all state that a link should carry: page, node, view, point in time.
 
-export type Page =
-  | { name: 'runs' }
-  | { name: 'run'; id: string }
-  | { name: 'documents' }
-  | { name: 'document'; id: string }
-  | { name: 'projects' }
-  | { name: 'project'; id: string }
-  | { name: 'agents' }
-  | { name: 'agent'; id: string }
-  | { name: 'questions' }
-  | { name: 'webhooks' }
-  | { name: 'settings' }
-  | { name: 'login' }
-  | { name: 'not_found' };
-
-const LISTS = {
-  runs: 'run',
-  documents: 'document',
-  projects: 'project',
-  agents: 'agent',
-} as const;
+/** Lists, and the page of one of their items. */
+const LISTS = { runs: 'run', documents: 'document', projects: 'project', agents: 'agent' } as const;
 const SINGLE = ['questions', 'webhooks', 'settings', 'login'] as const;
+type List = keyof typeof LISTS;
+
+export type Page = { name: List | (typeof SINGLE)[number] | 'not_found' } | { name: (typeof LISTS)[List]; id: string };
 
 function pageAt(path: string): Page {
   const [first = '', second, more] = path.split('/').filter((part) => part !== '');
   if (more !== undefined) return { name: 'not_found' };
   if (first === '') return { name: 'runs' };
   if (first in LISTS) {
-    const list = first as keyof typeof LISTS;
+    const list = first as List;
     return second === undefined ? { name: list } : { name: LISTS[list], id: decodeURIComponent(second) };
   }
   const single = SINGLE.find((name) => name === first);

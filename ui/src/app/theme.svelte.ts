@@ -2,6 +2,11 @@
 
 export type Choice = 'auto' | 'light' | 'dark';
 const KEY = 'pleach.theme';
+export const THEMES: { choice: Choice; label: string }[] = [
+  { choice: 'auto', label: 'as the system' },
+  { choice: 'light', label: 'light' },
+  { choice: 'dark', label: 'dark' },
+];
 
 function stored(): Choice {
   const value = localStorage.getItem(KEY);

@@ -3,7 +3,7 @@
 
 import table from '../../../crates/server/src/render/event_sentences.json';
 import type { StoredEvent } from '../model/run';
-import type { Tone } from './format';
+import type { Tone } from '../model/statuses';
 
 interface Case {
   when?: Record<string, unknown>;

@@ -1,59 +1,50 @@
 // Formats numbers, times and statuses, the same everywhere on the page.
 
-import type { Metrics, Run, Status, TaskState } from '../api/shapes';
+import type { Metrics, NodeStatus, PlanStep, Run, Status, StepStatus, TaskState } from '../api/shapes';
+import { ended, type Tone } from '../model/statuses';
 
-export type Tone = 'active' | 'waiting' | 'blocked' | 'done' | 'failed' | 'canceled';
+export { ended };
 
-export interface State {
+export interface StatusLook {
   tone: Tone;
   /** A shape that says the same as the colour. */
   mark: string;
   label: string;
 }
 
-const RUN: Record<Status, State> = {
-  queued: { tone: 'waiting', mark: '○', label: 'queued' },
-  running: { tone: 'active', mark: '●', label: 'running' },
-  waiting_on_user: { tone: 'blocked', mark: '?', label: 'waiting on you' },
-  paused: { tone: 'waiting', mark: 'Ⅱ', label: 'paused' },
-  completed: { tone: 'done', mark: '✓', label: 'completed' },
-  stopped: { tone: 'canceled', mark: '■', label: 'stopped' },
-  canceled: { tone: 'canceled', mark: '⊘', label: 'canceled' },
-  failed: { tone: 'failed', mark: '✗', label: 'failed' },
+/** Of runs, nodes, steps of both kinds of plan, and tasks: an equal name looks the same everywhere. */
+type AnyStatus = Status | NodeStatus | StepStatus | PlanStep['status'] | TaskState;
+
+/** The label is the name unless another is given. */
+const LOOKS: Record<AnyStatus, [tone: Tone, mark: string, label?: string]> = {
+  queued: ['waiting', '○'],
+  pending: ['waiting', '○'],
+  waiting: ['waiting', '○'],
+  todo: ['waiting', '○', 'to do'],
+  paused: ['waiting', 'Ⅱ'],
+  planning: ['active', '◌'],
+  delegating: ['active', '◌'],
+  running: ['active', '●'],
+  executing: ['active', '●'],
+  aggregating: ['active', '●'],
+  doing: ['active', '●', 'in progress'],
+  in_progress: ['active', '●'],
+  blocked: ['blocked', '?'],
+  waiting_on_user: ['blocked', '?', 'waiting on you'],
+  done: ['done', '✓'],
+  completed: ['done', '✓'],
+  failed: ['failed', '✗'],
+  stopped: ['canceled', '■'],
+  canceled: ['canceled', '⊘'],
+  superseded: ['canceled', '↷'],
+  skipped: ['canceled', '–'],
 };
 
-const NODE: Record<string, State> = {
-  planning: { tone: 'active', mark: '◌', label: 'planning' },
-  delegating: { tone: 'active', mark: '◌', label: 'delegating' },
-  executing: { tone: 'active', mark: '●', label: 'executing' },
-  aggregating: { tone: 'active', mark: '●', label: 'aggregating' },
-  waiting: { tone: 'waiting', mark: '○', label: 'waiting' },
-  blocked: { tone: 'blocked', mark: '?', label: 'blocked' },
-  completed: { tone: 'done', mark: '✓', label: 'completed' },
-  failed: { tone: 'failed', mark: '✗', label: 'failed' },
-  canceled: { tone: 'canceled', mark: '⊘', label: 'canceled' },
-  superseded: { tone: 'canceled', mark: '↷', label: 'superseded' },
-};
-
-const STEP: Record<string, State> = {
-  pending: { tone: 'waiting', mark: '○', label: 'pending' },
-  doing: { tone: 'active', mark: '●', label: 'in progress' },
-  running: { tone: 'active', mark: '●', label: 'running' },
-  done: { tone: 'done', mark: '✓', label: 'done' },
-  completed: { tone: 'done', mark: '✓', label: 'completed' },
-  blocked: { tone: 'blocked', mark: '?', label: 'blocked' },
-  failed: { tone: 'failed', mark: '✗', label: 'failed' },
-  canceled: { tone: 'canceled', mark: '⊘', label: 'canceled' },
-  superseded: { tone: 'canceled', mark: '↷', label: 'superseded' },
-  skipped: { tone: 'canceled', mark: '–', label: 'skipped' },
-};
-
-const TASK: Record<TaskState, State> = {
-  todo: { tone: 'waiting', mark: '○', label: 'to do' },
-  in_progress: { tone: 'active', mark: '●', label: 'in progress' },
-  blocked: { tone: 'blocked', mark: '?', label: 'blocked' },
-  done: { tone: 'done', mark: '✓', label: 'done' },
-};
+/** A status that this version of the page does not know is shown by its name. */
+export function statusLook(name: string): StatusLook {
+  const [tone, mark, label = name.replaceAll('_', ' ')] = LOOKS[name as AnyStatus] ?? ['waiting', '·'];
+  return { tone, mark, label };
+}
 
 const STOPPED: Record<string, string> = {
   budget_cost: 'the cost limit was reached',
@@ -73,21 +64,13 @@ export function endReason(run: Pick<Run, 'stop_reason' | 'stop_detail'>): string
   return [reason, run.stop_detail ?? ''].filter(Boolean).join(': ');
 }
 
-/** A status that this version of the page does not know is shown by its name. */
-const unknown = (name: string): State => ({ tone: 'waiting', mark: '·', label: name.replaceAll('_', ' ') });
-
-export const runStatus = (status: Status): State => RUN[status] ?? unknown(status);
 /** The status as a person sees it who may or may not answer the run's questions. A run can ask and still work. */
-export function runStatusFor(run: Run, mayAnswer: boolean): State {
-  if (run.status === 'running' && openQuestions(run).length > 0) return { ...runStatus('waiting_on_user'), label: 'running, and asks' };
-  return run.status === 'waiting_on_user' && !mayAnswer ? { ...runStatus(run.status), label: 'waits for an answer' } : runStatus(run.status);
+export function runStatusLook(run: Run, mayAnswer: boolean): StatusLook {
+  if (run.status === 'running' && openQuestions(run).length > 0) return { ...statusLook('waiting_on_user'), label: 'running, and asks' };
+  return run.status === 'waiting_on_user' && !mayAnswer ? { ...statusLook(run.status), label: 'waits for an answer' } : statusLook(run.status);
 }
-export const nodeStatus = (status: string): State => NODE[status] ?? unknown(status);
-export const stepStatus = (status: string): State => STEP[status] ?? unknown(status);
-export const taskState = (state: TaskState): State => TASK[state] ?? unknown(state);
 export const stopReasonText = (reason: string): string => STOPPED[reason] ?? reason.replaceAll('_', ' ');
 
-export const ended = (status: Status): boolean => ['completed', 'stopped', 'canceled', 'failed'].includes(status);
 /** Stopped and failed runs can be continued. */
 export const canContinue = (run: Run): boolean => run.status === 'stopped' || run.status === 'failed';
 export const openQuestions = (run: Run): Run['questions'] => (ended(run.status) ? [] : (run.questions ?? []).filter((question) => question.answer === null && question.answered_at === null));

@@ -21,7 +21,7 @@ export interface LimitField {
 const ALL: Kind[] = ['homework', 'tree', 'task'];
 const whole = { scale: 1, unit: '', step: '1', show: (value: number) => String(value) };
 
-export const LIMITS: LimitField[] = [
+const LIMITS: LimitField[] = [
   { key: 'max_cost_usd', label: 'Cost', hint: 'US dollars, reserved before each call', scale: 1, unit: '$', step: '0.01', show: money, used: (run) => run.metrics.cost_usd, kinds: ALL },
   { key: 'max_tokens', label: 'Tokens', hint: 'in and out together', scale: 1, unit: '', step: '1000', show: count, used: (run) => tokens(run.metrics), kinds: ALL },
   { key: 'max_wall_ms', label: 'Time', hint: 'minutes of work; waiting and pauses do not count', scale: 60_000, unit: 'min', step: '1', show: duration, used: (run) => run.metrics.running_ms, kinds: ALL },

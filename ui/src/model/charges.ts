@@ -2,21 +2,9 @@
 // added to the run, its model and every subtree it belongs to. Money is whole micro-dollars, so sums are exact.
 
 import { Names, Numbers, Series } from './columns';
-import type { Journal } from './journal';
+import type { UndoLog } from './undo-log';
 import { NONE, type Nodes } from './nodes';
-import type { ModelMetrics } from './rows';
-
-interface Charge {
-  node: number;
-  /** Absent for tools. */
-  model: string | null;
-  tokensIn: number;
-  tokensOut: number;
-  tokensCached: number;
-  costMicros: number;
-  presumed: boolean;
-  answered: boolean;
-}
+import type { ModelMetrics } from '../api/shapes';
 
 interface Sums {
   tokensIn: number;
@@ -24,6 +12,14 @@ interface Sums {
   tokensCached: number;
   costMicros: number;
   modelCalls: number;
+}
+
+interface Charge extends Omit<Sums, 'modelCalls'> {
+  node: number;
+  /** Absent for tools. */
+  model: string | null;
+  presumed: boolean;
+  answered: boolean;
 }
 
 const PRESUMED = 1;
@@ -60,21 +56,21 @@ export class Charges {
   private readonly tokensOut = new Series(Uint32Array);
   private readonly tokensCached = new Series(Uint32Array);
   private readonly costMicros = new Series(Float64Array);
-  /** The step of the journal that made each charge. */
+  /** The step of the undo log that made each charge. */
   private readonly step = new Series(Uint32Array);
   rows = 0;
 
   constructor(private readonly nodes: Nodes) {}
 
   /** A tool call is counted and costs nothing. */
-  addToolCall(journal: Journal, node: number): void {
-    this.add(journal, { node, model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, costMicros: 0, presumed: false, answered: false });
+  addToolCall(undoLog: UndoLog, node: number): void {
+    this.add(undoLog, { node, model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, costMicros: 0, presumed: false, answered: false });
   }
 
-  add(journal: Journal, charge: Charge): void {
+  add(undoLog: UndoLog, charge: Charge): void {
     const at = this.rows++;
     this.node.put(at, charge.node);
-    this.step.put(at, journal.end + 1);
+    this.step.put(at, undoLog.end + 1);
     this.model.put(at, charge.model === null ? 0 : this.modelNumber(charge.model));
     this.tokensIn.put(at, charge.tokensIn);
     this.tokensOut.put(at, charge.tokensOut);
@@ -82,7 +78,7 @@ export class Charges {
     this.costMicros.put(at, charge.costMicros);
     const tool = charge.model === null ? TOOL : 0;
     this.flags.put(at, tool | (charge.presumed ? PRESUMED : 0) | (charge.answered ? ANSWERED : 0));
-    journal.setNumber(this.counted, at, 1);
+    undoLog.setNumber(this.counted, at, 1);
   }
 
   count(at: number, change: number): void {

@@ -55,7 +55,7 @@ export class Series<A extends Narrow> {
   }
 }
 
-/** Values by reference. They are never changed in place, so the journal can keep the reference. */
+/** Values by reference. They are never changed in place, so the undo log can keep the reference. */
 export class Values<T> {
   readonly data: T[] = [];
   constructor(private readonly empty: T) {}

@@ -1,7 +1,7 @@
 // Feeds events from the network into a run, in any order. A stream may repeat events after a reconnect, and it may lose
 // events while it is disconnected. Missing events are read from the log, which has no gaps.
 
-import { createRun, type Run, type StoredEvent } from './run';
+import { Run, type StoredEvent } from './run';
 
 type ReadEvents = (after: number, limit: number) => Promise<StoredEvent[]>;
 
@@ -10,10 +10,6 @@ type FeedState = 'live' | 'healing' | 'failed';
 const PAGE = 1000;
 /** Pauses between attempts to read missing events. */
 const RETRY_AFTER_MS = [250, 1000, 3000];
-
-export function createFeed(run: Run, read: ReadEvents): Feed {
-  return new Feed(run, read);
-}
 
 export class Feed {
   state: FeedState = 'live';
@@ -74,9 +70,9 @@ export class Feed {
   }
 }
 
-/** Makes the time before a snapshot visible: folds the whole log beside the run, then hands over its journal. */
+/** Makes the time before a snapshot visible: folds the whole log beside the run, then hands over its undo log. */
 export async function loadHistory(run: Run, read: ReadEvents, onprogress?: (seq: number, of: number) => void): Promise<void> {
-  const whole = createRun();
+  const whole = new Run();
   while (run.base > 0 && whole.head < run.head) {
     const events = await read(whole.head, PAGE);
     if (whole.applyEvents(events).applied === 0) throw new Error(`the log could not be read after event ${whole.head}`);

@@ -2,8 +2,9 @@
 
 import { running } from './fold-run';
 import { NONE } from './nodes';
-import type { EventOf, IterationRow, StoredEvent } from './rows';
-import { FIGURE, type State } from './state';
+import type { Iteration } from '../api/shapes';
+import type { EventOf, StoredEvent } from './rows';
+import type { State } from './state';
 
 const KEPT_ENTRIES = 3;
 const KEPT_BRANCH_ENTRIES = 2;
@@ -16,17 +17,16 @@ export function foldHomework(state: State, event: StoredEvent): void {
     case 'homework.iteration_started':
       return iterationStarted(state, event);
     case 'homework.planned':
-      return state.setFigure(FIGURE.planned, 1);
+      return state.setValue('planned', true);
     case 'homework.plan_updated':
       return state.setValue('plan', event.payload.steps.length ? { version: event.payload.version, steps: event.payload.steps } : null);
     case 'homework.tool_call_result':
-      return state.charges.addToolCall(state.journal, NONE);
+      return state.charges.addToolCall(state.undoLog, NONE);
     case 'homework.executor_started':
       return executorStarted(state, event.payload);
     case 'homework.executor_finished':
       return executorFinished(state, event.payload);
     case 'homework.repeat_detected':
-      state.setFigure(FIGURE.repeats, event.payload.repeats);
       return state.setValue('repeated', event.payload.actions ?? []);
     case 'homework.scratchpad_appended':
       return state.setValue('entries', [...state.value('entries'), event.payload.markdown as string].slice(-KEPT_ENTRIES));
@@ -36,7 +36,7 @@ export function foldHomework(state: State, event: StoredEvent): void {
 }
 
 function iterationStarted(state: State, event: EventOf<'homework.iteration_started'>): void {
-  const row: IterationRow = {
+  const row: Iteration = {
     run_id: event.runId,
     iteration: event.payload.iteration,
     status: 'running',
@@ -47,16 +47,16 @@ function iterationStarted(state: State, event: EventOf<'homework.iteration_start
     started_at: event.timestamp,
     ended_at: null,
   };
-  state.setFigure(FIGURE.iteration, row.iteration);
-  state.setFigure(FIGURE.planned, 0);
-  state.setFigure(FIGURE.executors, 0);
+  state.setValue('iteration', row.iteration);
+  state.setValue('planned', false);
+  state.setValue('executors', 0);
   state.setValue('phase', 'iterating');
   state.setValue('iterations', [...state.value('iterations'), row]);
 }
 
 function iterationCompleted(state: State, event: EventOf<'homework.iteration_completed'>): void {
   const { payload } = event;
-  const row: IterationRow = {
+  const row: Iteration = {
     run_id: event.runId,
     iteration: payload.iteration,
     status: 'completed',
@@ -69,19 +69,16 @@ function iterationCompleted(state: State, event: EventOf<'homework.iteration_com
   };
   const others = state.value('iterations').filter((known) => known.iteration !== row.iteration);
   state.setValue('iterations', [...others, row]);
-  state.setFigure(FIGURE.noProgress, payload.metrics?.no_progress_streak ?? 0);
-  state.setFigure(FIGURE.planned, 0);
-  state.setFigure(FIGURE.executors, 0);
-  if (payload.progress) {
-    state.setFigure(FIGURE.repeats, 0);
-    state.setValue('repeated', []);
-  }
+  state.setValue('noProgress', payload.metrics?.no_progress_streak ?? 0);
+  state.setValue('planned', false);
+  state.setValue('executors', 0);
+  if (payload.progress) state.setValue('repeated', []);
   const go = payload.verdict?.go;
   state.setValue('phase', go === 'wait' ? 'waiting' : go === 'stop' ? 'reporting' : 'iterating');
 }
 
 function executorStarted(state: State, payload: EventOf<'homework.executor_started'>['payload']): void {
-  state.addToFigure(FIGURE.executors, 1);
+  state.add('executors', 1);
   const known = state.value('branches').find((branch) => branch.id === payload.branchId);
   const branch = {
     id: payload.branchId,
@@ -98,7 +95,7 @@ function executorFinished(state: State, payload: EventOf<'homework.executor_fini
   const { entry } = payload;
   // A task over the limit has no entry, because it never ran.
   if (!entry) return;
-  state.addToFigure(FIGURE.executors, -1);
+  state.add('executors', -1);
   const branches = state.value('branches').map((branch) => {
     if (branch.id !== payload.branchId) return branch;
     return { ...branch, working: false, entries: [...branch.entries, entry.markdown].slice(-KEPT_BRANCH_ENTRIES) };

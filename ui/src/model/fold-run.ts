@@ -2,9 +2,10 @@
 
 import { micros } from './charges';
 import { NONE } from './nodes';
-import type { Report, Status, StopReason } from '../api/shapes';
-import type { EventOf, Question, StoredEvent } from './rows';
-import { BACKING_OFF, FIGURE, IDLE, IN_FLIGHT, isOver, type State, UNKNOWN } from './state';
+import type { Question, Report, Status, StopReason } from '../api/shapes';
+import type { EventOf, StoredEvent } from './rows';
+import { BACKING_OFF, IDLE, IN_FLIGHT, type State, UNKNOWN } from './state';
+import { ended } from './statuses';
 
 const KEPT_MESSAGES = 20;
 const KEPT_QUESTIONS = 200;
@@ -14,7 +15,7 @@ export function foldRun(state: State, event: StoredEvent): void {
     case 'run.queued':
       return queued(state, event);
     case 'run.paused':
-      return state.setFigure(FIGURE.paused, 1);
+      return state.setValue('paused', true);
     case 'run.resumed':
       return resumed(state, event.payload.reason);
     case 'run.question_asked':
@@ -42,28 +43,28 @@ export function foldRun(state: State, event: StoredEvent): void {
       // The engine does not describe the report, because it only passes it on; the API does.
       return state.setValue('report', event.payload.report as Report);
     case 'run.completed':
-      return ended(state, 'completed', 'completed', event.payload.detail, event);
+      return end(state, 'completed', 'completed', event.payload.detail, event);
     case 'run.stopped':
-      return ended(state, 'stopped', event.payload.stopReason, event.payload.detail, event);
+      return end(state, 'stopped', event.payload.stopReason, event.payload.detail, event);
     case 'run.failed':
-      return ended(state, 'failed', event.payload.stopReason, event.payload.error, event);
+      return end(state, 'failed', event.payload.stopReason, event.payload.error, event);
     case 'run.canceled':
-      return ended(state, 'canceled', 'canceled', event.payload.detail, event);
+      return end(state, 'canceled', 'canceled', event.payload.detail, event);
     case 'effect.started':
-      return started(state, event);
+      return callStarted(state, event);
     case 'effect.finished':
-      return finished(state, event);
+      return callFinished(state, event);
     case 'effect.unknown':
-      return lost(state, event);
+      return callUnknown(state, event);
     case 'effect.resolved':
-      return settle(state, state.calls.names.of(event.payload.effect), IDLE);
+      return setCallState(state, state.calls.names.of(event.payload.effect), IDLE);
   }
 }
 
 /** The first event of its kind makes a queued run a running one. */
 export function running(state: State, event: StoredEvent): void {
   state.setValue('status', 'running');
-  state.setFigure(FIGURE.started, Date.parse(event.timestamp));
+  state.setValue('startedAt', event.timestamp);
 }
 
 function queued(state: State, event: EventOf<'run.queued'>): void {
@@ -77,29 +78,28 @@ function queued(state: State, event: EventOf<'run.queued'>): void {
     kind: payload.kind,
     objective: payload.objective,
     scope: payload.scope,
-    projectIds: payload.projectIds ?? [],
-    successCriteria: payload.successCriteria ?? [],
+    project_ids: payload.projectIds ?? [],
+    success_criteria: payload.successCriteria ?? [],
     model: `${balanced.provider}/${balanced.model}`,
-    costKnown: prices.every((price) => price != null),
     warnings: payload.warnings ?? [],
     owner: payload.owner,
-    workspaceProject: payload.projectIds?.length === 1 && !payload.ownWorkspace ? payload.projectIds[0] : payload.workspaceProjectId,
-    agent: payload.agent ? { handle: payload.agent.handle, maxSteps: payload.agent.maxSteps ?? 30 } : null,
+    workspace_project_id: payload.projectIds?.length === 1 && !payload.ownWorkspace ? payload.projectIds[0] : payload.workspaceProjectId,
+    ...(payload.agent ? { agent: payload.agent.handle, max_steps: payload.agent.maxSteps ?? 30 } : {}),
   };
+  state.costKnown = prices.every((price) => price != null);
   state.setValue('budgets', payload.budgets);
 }
 
 function resumed(state: State, reason: string): void {
-  if (reason === 'unpaused') return state.setFigure(FIGURE.paused, 0);
+  if (reason === 'unpaused') return state.setValue('paused', false);
   if (reason === 'continued') {
-    state.setFigure(FIGURE.noProgress, 0);
-    state.setFigure(FIGURE.repeats, 0);
+    state.setValue('noProgress', 0);
     state.setValue('repeated', []);
   }
-  state.setValue('status', Number.isNaN(state.figure(FIGURE.started)) ? 'queued' : 'running');
+  state.setValue('status', state.value('startedAt') === null ? 'queued' : 'running');
   state.setValue('stopReason', null);
   state.setValue('stopDetail', null);
-  state.setFigure(FIGURE.ended, NaN);
+  state.setValue('endedAt', null);
 }
 
 function asked(state: State, event: EventOf<'run.question_asked'>): void {
@@ -120,7 +120,7 @@ function asked(state: State, event: EventOf<'run.question_asked'>): void {
     keep([...state.value('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null),
   );
   const node = state.node(event);
-  if (node !== NONE) state.journal.setValue(state.nodes.question, node, question.id);
+  if (node !== NONE) state.undoLog.setValue(state.nodes.question, node, question.id);
 }
 
 /** How a question without an answer was closed, and the text shown in place of the answer. */
@@ -137,7 +137,7 @@ function answered(state: State, id: string, how: Pick<Question, 'answer' | 'clos
     state.value('questions').map((question) => (question.id === id ? close(question) : question)),
   );
   const asker = state.nodes.number(state.value('questions').find((question) => question.id === id)?.node_id);
-  if (asker !== NONE && state.nodes.question.get(asker) === id) state.journal.setValue(state.nodes.question, asker, null);
+  if (asker !== NONE && state.nodes.question.get(asker) === id) state.undoLog.setValue(state.nodes.question, asker, null);
 }
 
 function messageQueued(state: State, payload: EventOf<'run.message_queued'>['payload']): void {
@@ -160,51 +160,51 @@ function keep<T>(list: T[], most: number, settled: (item: T) => boolean): T[] {
   return old < 0 ? list : list.toSpliced(old, 1);
 }
 
-function ended(state: State, status: Status, reason: StopReason, detail: string | undefined, event: StoredEvent): void {
+function end(state: State, status: Status, reason: StopReason, detail: string | undefined, event: StoredEvent): void {
   state.setValue('status', status);
-  state.setFigure(FIGURE.paused, 0);
+  state.setValue('paused', false);
   state.setValue('stopReason', reason);
   state.setValue('stopDetail', detail ?? null);
-  state.setFigure(FIGURE.ended, Date.parse(event.timestamp));
+  state.setValue('endedAt', event.timestamp);
   state.setValue('providerWait', null);
   if (status !== 'failed') state.setValue('phase', 'ended');
 }
 
-function started(state: State, event: EventOf<'effect.started'>): void {
+function callStarted(state: State, event: EventOf<'effect.started'>): void {
   const { payload } = event;
-  const { calls, journal } = state;
+  const { calls, undoLog } = state;
   const call = calls.names.of(payload.effect);
   if (payload.attempt > 1 && calls.orphansBackingOff > 0 && calls.state.get(call) === IDLE) {
     calls.orphansBackingOff--;
-    state.addToFigure(FIGURE.backingOff, -1);
+    state.add('backingOff', -1);
   }
-  settle(state, call, IN_FLIGHT);
+  setCallState(state, call, IN_FLIGHT);
   calls.attempt.put(call, payload.attempt);
   calls.what.put(call, payload.what);
   calls.model.put(call, payload.model ?? null);
   state.setValue('providerWait', null);
   const node = state.node(event);
   if (node === NONE) return;
-  journal.setNumber(state.nodes.inFlight, node, state.nodes.inFlight.get(node) + 1);
+  undoLog.setNumber(state.nodes.inFlight, node, state.nodes.inFlight.get(node) + 1);
   state.nodes.restated.add(node);
-  if (Number.isNaN(state.nodes.started.get(node))) journal.setNumber(state.nodes.started, node, Date.parse(event.timestamp));
+  if (Number.isNaN(state.nodes.started.get(node))) undoLog.setNumber(state.nodes.started, node, Date.parse(event.timestamp));
 }
 
-function finished(state: State, event: EventOf<'effect.finished'>): void {
+function callFinished(state: State, event: EventOf<'effect.finished'>): void {
   const { payload } = event;
-  const { calls, journal } = state;
+  const { calls, undoLog } = state;
   const call = calls.names.of(payload.effect);
-  adopt(state, call, payload.attempt);
+  adoptOrphan(state, call, payload.attempt);
   const inFlight = calls.state.get(call) === IN_FLIGHT && calls.attempt.get(call) === payload.attempt;
   if (!inFlight) {
-    if (payload.outcome === 'canceled') settle(state, call, IDLE);
+    if (payload.outcome === 'canceled') setCallState(state, call, IDLE);
     return;
   }
   const node = state.node(event);
   const model = calls.model.get(call);
   const settled = payload.settled ?? {};
   if (model !== null) {
-    state.charges.add(journal, {
+    state.charges.add(undoLog, {
       node,
       model,
       tokensIn: settled.tokensIn ?? 0,
@@ -215,52 +215,52 @@ function finished(state: State, event: EventOf<'effect.finished'>): void {
       answered: payload.outcome === 'ok',
     });
   }
-  settle(state, call, payload.outcome === 'transient' || payload.outcome === 'lost' ? BACKING_OFF : IDLE);
-  landed(state, node);
+  setCallState(state, call, payload.outcome === 'transient' || payload.outcome === 'lost' ? BACKING_OFF : IDLE);
+  callEnded(state, node);
 }
 
 /** A call that was in flight when the snapshot was taken. The snapshot does not name its model, so the run's is assumed. */
-function adopt(state: State, call: number, attempt: number): void {
+function adoptOrphan(state: State, call: number, attempt: number): void {
   const { calls } = state;
   if (calls.orphansInFlight === 0 || calls.state.get(call) !== IDLE) return;
   calls.orphansInFlight--;
   calls.inFlight--;
-  settle(state, call, IN_FLIGHT);
+  setCallState(state, call, IN_FLIGHT);
   calls.attempt.put(call, attempt);
   calls.model.put(call, state.brief?.model ?? null);
 }
 
-function lost(state: State, event: EventOf<'effect.unknown'>): void {
+function callUnknown(state: State, event: EventOf<'effect.unknown'>): void {
   const call = state.calls.names.of(event.payload.effect);
   if (state.calls.state.get(call) !== IN_FLIGHT) return;
-  settle(state, call, UNKNOWN);
-  landed(state, state.node(event));
+  setCallState(state, call, UNKNOWN);
+  callEnded(state, state.node(event));
 }
 
-function landed(state: State, node: number): void {
+function callEnded(state: State, node: number): void {
   if (node === NONE) return;
-  state.journal.setNumber(state.nodes.inFlight, node, Math.max(0, state.nodes.inFlight.get(node) - 1));
+  state.undoLog.setNumber(state.nodes.inFlight, node, Math.max(0, state.nodes.inFlight.get(node) - 1));
   state.nodes.restated.add(node);
 }
 
-function settle(state: State, call: number, now: number): void {
+function setCallState(state: State, call: number, now: number): void {
   const was = state.calls.state.get(call);
   if (was === now) return;
-  tally(state, was, -1);
-  tally(state, now, 1);
-  state.journal.setNumber(state.calls.state, call, now);
+  addToCount(state, was, -1);
+  addToCount(state, now, 1);
+  state.undoLog.setNumber(state.calls.state, call, now);
 }
 
-function tally(state: State, which: number, change: number): void {
+function addToCount(state: State, which: number, change: number): void {
   if (which === IN_FLIGHT) state.calls.inFlight += change;
-  else if (which === BACKING_OFF) state.addToFigure(FIGURE.backingOff, change);
-  else if (which === UNKNOWN) state.addToFigure(FIGURE.unknown, change);
+  else if (which === BACKING_OFF) state.add('backingOff', change);
+  else if (which === UNKNOWN) state.add('unknown', change);
 }
 
 /** The clock runs while anything is in flight or ready: not while queued, paused, waiting, backing off or parked. */
 function isWorking(state: State): boolean {
-  const heldUp = state.value('providerWait') !== null || state.figure(FIGURE.backingOff) > 0 || state.figure(FIGURE.unknown) > 0;
-  return state.status() === 'running' && !isOver(state.value('status')) && (state.calls.inFlight > 0 || !heldUp);
+  const heldUp = state.value('providerWait') !== null || state.value('backingOff') > 0 || state.value('unknown') > 0;
+  return state.status() === 'running' && !ended(state.value('status')) && (state.calls.inFlight > 0 || !heldUp);
 }
 
 /** After these events the run rests, so the working time before them must be counted now. */

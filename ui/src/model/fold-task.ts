@@ -3,19 +3,17 @@
 import { running } from './fold-run';
 import { NONE } from './nodes';
 import type { StoredEvent } from './rows';
-import { FIGURE, type State } from './state';
+import type { State } from './state';
 
 export function foldTask(state: State, event: StoredEvent): void {
   switch (event.type) {
     case 'task.started':
       return running(state, event);
     case 'task.step':
-      if (event.payload.step > 0 && (event.payload.action === 'navigate' || event.payload.action === 'execute')) {
-        state.setFigure(FIGURE.iteration, state.figure(FIGURE.iteration) + 1);
-      }
+      if (event.payload.step > 0 && (event.payload.action === 'navigate' || event.payload.action === 'execute')) state.add('iteration', 1);
       return;
     case 'task.step_result':
-      return state.charges.addToolCall(state.journal, NONE);
+      return state.charges.addToolCall(state.undoLog, NONE);
     case 'task.ended':
       return state.setValue('phase', 'reporting');
   }

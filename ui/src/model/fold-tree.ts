@@ -11,35 +11,35 @@ const NO_DOCUMENT = '00000000-0000-0000-0000-000000000000';
 export function foldTree(state: State, event: StoredEvent, time: number): void {
   if (event.type === 'tree.run_started') return running(state, event);
   if (event.type === 'tree.node_created') return created(state, event, time);
-  const { nodes, journal } = state;
+  const { nodes, undoLog } = state;
   const node = state.node(event);
   if (node === NONE) return;
   switch (event.type) {
     case 'tree.scratchpad_linked':
-      journal.setValue(nodes.pad, node, event.payload.scratchpadDocId === NO_DOCUMENT ? null : event.payload.scratchpadDocId);
+      undoLog.setValue(nodes.scratchpad, node, event.payload.scratchpadDocId === NO_DOCUMENT ? null : event.payload.scratchpadDocId);
       if (nodes.parent.get(node) === NONE) state.setValue('workspaceDocument', event.payload.scratchpadDocId);
       break;
     case 'tree.scratchpad_updated':
-      journal.setValue(nodes.tail, node, event.payload.tailPreview);
+      undoLog.setValue(nodes.scratchpadTail, node, event.payload.tailPreview);
       break;
     case 'tree.node_status':
-      journal.setNumber(nodes.status, node, numberOf(NODE_STATUSES, event.payload.status, nodes.status.get(node)));
-      journal.setNumber(nodes.role, node, numberOf(ROLES, event.payload.role, nodes.role.get(node)));
-      journal.setValue(nodes.message, node, event.payload.message ?? null);
+      undoLog.setNumber(nodes.status, node, numberOf(NODE_STATUSES, event.payload.status, nodes.status.get(node)));
+      undoLog.setNumber(nodes.role, node, numberOf(ROLES, event.payload.role, nodes.role.get(node)));
+      undoLog.setValue(nodes.message, node, event.payload.message ?? null);
       break;
     case 'tree.plan_created':
-      state.steps.planned(journal, node, event.payload);
+      state.steps.planned(undoLog, node, event.payload);
       nodes.restructured.add(node);
       break;
     case 'tree.step_status':
-      state.steps.setStatus(journal, node, event.payload.stepId, event.payload.status);
+      state.steps.setStatus(undoLog, node, event.payload.stepId, event.payload.status);
       nodes.restructured.add(node);
       break;
     case 'tree.node_delegated':
       delegated(state, node, event.payload);
       break;
     case 'tree.tool_call_result':
-      state.charges.addToolCall(journal, node);
+      state.charges.addToolCall(undoLog, node);
       break;
     case 'tree.artifact_created':
       registered(state, node, event.payload);
@@ -49,27 +49,27 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
       break;
     case 'tree.node_completed':
       ended(state, node, COMPLETED, time);
-      journal.setValue(nodes.outcome, node, event.payload.outcome);
+      undoLog.setValue(nodes.outcome, node, event.payload.outcome);
       break;
     case 'tree.node_failed':
       ended(state, node, FAILED, time);
-      journal.setValue(nodes.error, node, event.payload.error);
-      journal.setNumber(nodes.retryable, node, event.payload.retryable ? 1 : 0);
+      undoLog.setValue(nodes.error, node, event.payload.error);
+      undoLog.setNumber(nodes.retryable, node, event.payload.retryable ? 1 : 0);
       break;
     case 'tree.node_canceled':
       ended(state, node, CANCELED, time);
-      journal.setValue(nodes.error, node, 'canceled by a person');
+      undoLog.setValue(nodes.error, node, 'canceled by a person');
       break;
     case 'tree.node_reopened':
       nextGeneration(state, node, event.payload.generation);
       // A retried root begins anew; its status follows.
-      if (event.payload.causedBy !== nodes.id.get(node)) journal.setNumber(nodes.status, node, WAITING);
+      if (event.payload.causedBy !== nodes.id.get(node)) undoLog.setNumber(nodes.status, node, WAITING);
       break;
     case 'tree.node_paused':
-      journal.setNumber(nodes.paused, node, 1);
+      undoLog.setNumber(nodes.paused, node, 1);
       break;
     case 'tree.node_resumed':
-      journal.setNumber(nodes.paused, node, 0);
+      undoLog.setNumber(nodes.paused, node, 0);
       break;
     default:
       return;
@@ -81,7 +81,7 @@ function created(state: State, event: EventOf<'tree.node_created'>, time: number
   if (!event.nodeId || state.node(event) !== NONE) return;
   const { payload } = event;
   if (state.nodes.count === 0) state.setValue('workspaceDocument', NO_DOCUMENT);
-  state.nodes.add(state.journal, {
+  state.nodes.add(state.undoLog, {
     id: event.nodeId,
     title: payload.title,
     stepId: payload.stepId ?? null,
@@ -98,35 +98,35 @@ function created(state: State, event: EventOf<'tree.node_created'>, time: number
 function delegated(state: State, node: number, payload: EventOf<'tree.node_delegated'>['payload']): void {
   const child = state.nodes.number(payload.childNodeId);
   if (child === NONE) return;
-  state.steps.delegated(state.journal, node, payload.stepId, child);
+  state.steps.delegated(state.undoLog, node, payload.stepId, child);
   state.nodes.restructured.add(node);
 }
 
 function registered(state: State, node: number, payload: EventOf<'tree.artifact_created'>['payload']): void {
-  const { nodes, journal } = state;
+  const { nodes, undoLog } = state;
   const artifact: ArtifactRow = {
     artifact_id: payload.artifactId,
     artifact_type: payload.artifactType,
     document_id: payload.documentId ?? null,
     label: payload.label ?? null,
   };
-  journal.setNumber(nodes.artifacts, node, nodes.artifacts.get(node) + 1);
-  journal.setValue(state.artifacts, node, [...state.artifacts.get(node), artifact]);
+  undoLog.setNumber(nodes.artifacts, node, nodes.artifacts.get(node) + 1);
+  undoLog.setValue(state.artifacts, node, [...state.artifacts.get(node), artifact]);
 }
 
 function ended(state: State, node: number, status: number, time: number): void {
-  const { nodes, journal } = state;
-  journal.setNumber(nodes.status, node, status);
-  journal.setNumber(nodes.ended, node, time);
-  journal.setValue(nodes.error, node, null);
-  journal.setValue(nodes.outcome, node, null);
+  const { nodes, undoLog } = state;
+  undoLog.setNumber(nodes.status, node, status);
+  undoLog.setNumber(nodes.ended, node, time);
+  undoLog.setValue(nodes.error, node, null);
+  undoLog.setValue(nodes.outcome, node, null);
 }
 
 function nextGeneration(state: State, node: number, generation: number): void {
-  const { nodes, journal } = state;
-  journal.setNumber(nodes.generation, node, generation);
-  journal.setValue(nodes.outcome, node, null);
-  journal.setValue(nodes.error, node, null);
-  journal.setValue(nodes.message, node, null);
-  journal.setNumber(nodes.ended, node, NaN);
+  const { nodes, undoLog } = state;
+  undoLog.setNumber(nodes.generation, node, generation);
+  undoLog.setValue(nodes.outcome, node, null);
+  undoLog.setValue(nodes.error, node, null);
+  undoLog.setValue(nodes.message, node, null);
+  undoLog.setNumber(nodes.ended, node, NaN);
 }

@@ -3,7 +3,7 @@
 
 import type { Outcome } from '../api/shapes';
 import { Numbers, Values } from './columns';
-import type { Journal } from './journal';
+import type { UndoLog } from './undo-log';
 import { BLOCKED, FAILED, isTerminal, NODE_STATUSES, ABSENT } from './statuses';
 
 export const NONE = -1;
@@ -29,8 +29,8 @@ export class Nodes {
   readonly outcome = new Values<Outcome | null>(null);
   readonly error = new Values<string | null>(null);
   readonly question = new Values<string | null>(null);
-  readonly pad = new Values<string | null>(null);
-  readonly tail = new Values<string | null>(null);
+  readonly scratchpad = new Values<string | null>(null);
+  readonly scratchpadTail = new Values<string | null>(null);
 
   readonly status: Numbers = new Statuses(this);
   readonly role = new Numbers();
@@ -84,7 +84,7 @@ export class Nodes {
     return found !== undefined && found < this.count ? found : NONE;
   }
 
-  add(journal: Journal, node: NewNode): number {
+  add(undoLog: UndoLog, node: NewNode): number {
     const at = this.count;
     this.numbers.set(node.id, at);
     this.id.put(at, node.id);
@@ -96,13 +96,13 @@ export class Nodes {
     this.band.put(at, node.band);
     this.step.put(at, node.step);
     this.created.put(at, node.created);
-    journal.setNumber(this.size, 0, at + 1);
-    this.link(journal, at, node.parent);
-    journal.setNumber(this.status, at, node.status);
+    undoLog.setNumber(this.size, 0, at + 1);
+    this.link(undoLog, at, node.parent);
+    undoLog.setNumber(this.status, at, node.status);
     return at;
   }
 
-  /** Adds every node of a snapshot at once, without journal entries. */
+  /** Adds every node of a snapshot at once, without entries in the undo log. */
   resize(count: number): void {
     this.size.put(0, count);
   }
@@ -111,8 +111,8 @@ export class Nodes {
     this.numbers.set(id, at);
   }
 
-  link(journal: Journal | null, at: number, parent: number): void {
-    const set = (column: Numbers, where: number, value: number) => (journal ? journal.setNumber(column, where, value) : column.put(where, value));
+  link(undoLog: UndoLog | null, at: number, parent: number): void {
+    const set = (column: Numbers, where: number, value: number) => (undoLog ? undoLog.setNumber(column, where, value) : column.put(where, value));
     if (parent === NONE) return;
     const last = this.last.get(parent);
     if (last === NONE) {

@@ -1,9 +1,7 @@
 // Rows that the run model gives to pages, and stored events as the folds read them.
 
 import type { EventPayloads, Event } from '../api/events';
-import type { Artifact, Iteration, Metrics, NodeStatus, Outcome, Role, Run, Snapshot as Given, StepStatus } from '../api/shapes';
-
-export type { Metrics, ModelMetrics, NodeColumns, PlanStep, Question, StepColumns } from '../api/shapes';
+import type { Metrics, Node, Role, Run, Snapshot as Given, StepStatus } from '../api/shapes';
 
 type WithoutHash<E> = E extends unknown ? Omit<E, 'hash' | 'actor'> & Partial<Pick<Event, 'hash' | 'actor'>> : never;
 /** One stored event; its type says which payload it has. A log may also hold types that this page does not know: folds ignore them. */
@@ -13,38 +11,21 @@ export type EventOf<Type extends keyof EventPayloads> = Extract<StoredEvent, { t
 
 /** The run object, without `head`: nobody who looks at a run checks its hash. */
 export type RunRow = Omit<Run, 'head'>;
-export type IterationRow = Iteration;
 export interface Snapshot extends Omit<Given, 'run'> {
   run: RunRow;
 }
 
+/** What a node object of the API has and the model does not fold, or keeps in another way. */
+type NotFolded = 'agent' | 'metrics' | 'own_metrics' | 'reason' | 'result' | 'role_state' | 'run_id' | 'scratchpad_doc_id' | 'scratchpad_tail' | 'success_criteria' | 'updated_at';
+
 /** One node as a page shows it; money, tokens and calls are of its whole subtree. */
-export interface NodeRow extends Pick<Metrics, 'cost_usd' | 'tokens_in' | 'tokens_out' | 'llm_calls' | 'tool_calls'> {
-  id: string;
-  ordinal: number;
-  parent_node_id: string | null;
-  title: string;
-  status: NodeStatus;
+export interface NodeRow extends Omit<Node, NotFolded>, Pick<Metrics, 'cost_usd' | 'tokens_in' | 'tokens_out' | 'llm_calls' | 'tool_calls'> {
   role: Role;
-  paused: boolean;
-  depth: number;
-  band_index: number;
-  step_index: number;
-  step_id: string | null;
-  generation: number;
-  retry_of: string | null;
-  message: string | null;
-  outcome: Outcome | null;
-  error: string | null;
-  retryable: boolean;
   question: string | null;
   artifacts: number;
   in_flight: number;
   scratchpad_doc_id: string | null;
   scratchpad_tail: string | null;
-  created_at: string;
-  started_at: string | null;
-  ended_at: string | null;
   /** Nodes in its subtree, itself included, and how many of them are at work, blocked, failed. */
   subtree: { nodes: number; unfinished: number; blocked: number; failed: number };
 }
@@ -58,9 +39,10 @@ export interface StepRow {
   child_node_id: string | null;
 }
 
-export interface ArtifactRow extends Pick<Artifact, 'document_id'> {
+export interface ArtifactRow {
   artifact_id: string;
   artifact_type: string;
+  document_id: string | null;
   label: string | null;
 }
 

@@ -1,18 +1,19 @@
 // One run, folded from its events as the server folds them. It can go back to any moment it has seen, and
 // notifies listeners once per frame. It reads nothing from the network.
 
+import type { Iteration } from '../api/shapes';
 import { foldHomework } from './fold-homework';
 import { foldTask } from './fold-task';
 import { clock, foldRun } from './fold-run';
 import { foldTree } from './fold-tree';
 import { NONE } from './nodes';
 import * as read from './selectors';
-import type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
+import type { ArtifactRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
 import { startFrom } from './snapshot';
 import { type Branch, State } from './state';
 import { ABSENT } from './statuses';
 
-export type { ArtifactRow, EventOf, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
+export type { ArtifactRow, EventOf, NodeRow, RunRow, Snapshot, StoredEvent } from './rows';
 
 type Applied = 'applied' | 'known' | 'gap';
 
@@ -24,10 +25,6 @@ export interface Change {
 }
 
 export type Listener = (change: Change) => void;
-
-export function createRun(snapshot?: Snapshot): Run {
-  return new Run(snapshot);
-}
 
 export class Run {
   /** The earliest moment that can be shown. */
@@ -48,12 +45,12 @@ export class Run {
 
   /** The moment that is shown. */
   get at(): number {
-    return this.base + this.state.journal.at;
+    return this.base + this.state.undoLog.at;
   }
 
   /** The newest moment that is known. */
   get head(): number {
-    return this.base + this.state.journal.end + this.waiting.length;
+    return this.base + this.state.undoLog.end + this.waiting.length;
   }
 
   get live(): boolean {
@@ -72,7 +69,7 @@ export class Run {
     const expected = this.head + 1;
     if (event.seq < expected) return 'known';
     if (event.seq > expected) return 'gap';
-    if (this.state.journal.at < this.state.journal.end || this.waiting.length > 0) this.waiting.push(event);
+    if (this.state.undoLog.at < this.state.undoLog.end || this.waiting.length > 0) this.waiting.push(event);
     else this.fold(event);
     this.changed();
     return 'applied';
@@ -91,11 +88,11 @@ export class Run {
 
   /** Shows another moment. Nothing is executed, and new events are kept. */
   rewind(seq: number): void {
-    const known = this.base + this.state.journal.end;
+    const known = this.base + this.state.undoLog.end;
     if (seq >= this.head) return this.toLive();
     const to = Math.max(this.base, seq);
     if (to > known) {
-      this.moveTo(this.state.journal.end);
+      this.moveTo(this.state.undoLog.end);
       this.absorb(to - known);
     } else {
       this.moveTo(to - this.base);
@@ -103,22 +100,18 @@ export class Run {
     this.jumped();
   }
 
-  undo(steps = 1): void {
-    this.rewind(this.at - steps);
-  }
-
   toLive(): void {
     if (this.live) return;
-    this.moveTo(this.state.journal.end);
+    this.moveTo(this.state.undoLog.end);
     this.absorb(this.waiting.length);
     this.jumped();
   }
 
-  /** Take over the journal of another run that was folded from the first event. The shown moment stays. */
+  /** Take over the undo log of another run that was folded from the first event. The shown moment stays. */
   adopt(other: Run): void {
     const [shown, live] = [this.at, this.live];
     const newer = this.waiting.filter((event) => event.seq > other.head);
-    if (other.head < this.base + this.state.journal.end) throw new Error('the other run knows less than this one');
+    if (other.head < this.base + this.state.undoLog.end) throw new Error('the other run knows less than this one');
     this.state = other.state;
     this.base = other.base;
     this.waiting = newer;
@@ -137,16 +130,9 @@ export class Run {
     return at === NONE ? undefined : read.nodeRow(this.state, at);
   }
 
-  *nodes(): Generator<NodeRow> {
-    for (let at = 0; at < this.state.nodes.count; at++) yield read.nodeRow(this.state, at);
-  }
-
-  *edges(): Generator<{ parent: string; child: string }> {
-    const { nodes } = this.state;
-    for (let at = 0; at < nodes.count; at++) {
-      const parent = nodes.parent.get(at);
-      if (parent !== NONE) yield { parent: nodes.id.get(parent), child: nodes.id.get(at) };
-    }
+  children(id: string): string[] {
+    const at = this.state.nodes.number(id);
+    return at === NONE ? [] : [...this.state.nodes.children(at)].map((child) => this.state.nodes.id.get(child));
   }
 
   active(): string[] {
@@ -166,11 +152,11 @@ export class Run {
     return at === NONE ? [] : this.state.artifacts.get(at);
   }
 
-  iterations(): readonly IterationRow[] {
+  iterations(): readonly Iteration[] {
     return this.state.value('iterations');
   }
 
-  /** Homework: the newest entries of the main pad, the branches, and the actions that repeat without progress. */
+  /** Homework: the newest entries of the main scratchpad, the branches, and the actions that repeat without progress. */
   work(): { entries: readonly string[]; branches: readonly Branch[]; repeated: readonly string[] } {
     return { entries: this.state.value('entries'), branches: this.state.value('branches'), repeated: this.state.value('repeated') };
   }
@@ -184,13 +170,9 @@ export class Run {
     return read.unknownCalls(this.state);
   }
 
-  /** The moments of one node, oldest first. Their events can be read again by seq. */
-  eventsOf(id: string): read.Moment[] {
-    return read.moments(this.state, this.base, this.at, this.state.nodes.number(id));
-  }
-
-  snapshot(): Snapshot | null {
-    return read.snapshot(this.state, this.at, this.head);
+  /** The seqs of the events of one node, oldest first. */
+  eventsOf(id: string): number[] {
+    return read.eventsOf(this.state, this.state.nodes.number(id)).map((event) => this.base + event);
   }
 
   /** Notifies of later changes only: a new listener already has the current state. */
@@ -220,7 +202,7 @@ export class Run {
   private fold(event: StoredEvent): void {
     const { state } = this;
     const time = Date.parse(event.timestamp);
-    const at = state.journal.end + 1;
+    const at = state.undoLog.end + 1;
     clock(state, event, at, time);
     state.events.type.put(at, Math.min(state.events.types.of(event.type), 255));
     state.events.time.put(at, time);
@@ -231,11 +213,11 @@ export class Run {
     const node = state.node(event);
     state.events.node.put(at, node);
     state.events.status.put(at, node === NONE ? ABSENT : state.nodes.status.get(node));
-    state.journal.close();
+    state.undoLog.close();
   }
 
   private moveTo(step: number): void {
-    this.state.nodes.inBulk(() => this.state.journal.moveTo(step));
+    this.state.nodes.inBulk(() => this.state.undoLog.moveTo(step));
   }
 
   private absorb(count: number): void {

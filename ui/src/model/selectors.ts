@@ -1,21 +1,18 @@
 // Selectors: read the state as rows of the API. They change nothing.
 
+import type { Metrics } from '../api/shapes';
 import { metricsOf } from './charges';
-
 import { NONE } from './nodes';
-import type { NodeStatus } from '../api/shapes';
-import type { Metrics, NodeColumns, NodeRow, RunRow, Snapshot, StepColumns, StepRow } from './rows';
-import { FIGURE, type State, UNKNOWN } from './state';
-import { isActive, isTerminal, NODE_STATUSES, ROLES, STEP_STATUSES } from './statuses';
+import type { NodeRow, RunRow, StepRow } from './rows';
+import { type State, UNKNOWN } from './state';
+import { COMPLETED, FAILED, isActive, isTerminal, NODE_STATUSES, ROLES } from './statuses';
 
+/** Numbers of nodes. */
 export interface Stats {
   nodes: number;
-  depth: number;
-  by_status: Record<NodeStatus, number>;
+  completed: number;
   active: number;
   failed: number;
-  blocked: number;
-  artifacts: number;
 }
 
 export interface UnknownCall {
@@ -24,44 +21,28 @@ export interface UnknownCall {
   attempt: number;
 }
 
-export interface Moment {
-  seq: number;
-  type: string;
-  at: string;
-}
-
 export function runRow(state: State, at: number): RunRow | null {
   const { brief } = state;
   if (brief === null) return null;
   const root = state.nodes.count > 0 ? { root_node_id: state.nodes.id.get(0) } : {};
   return {
-    id: brief.id,
-    kind: brief.kind,
-    objective: brief.objective,
-    scope: brief.scope,
-    project_ids: brief.projectIds,
+    ...brief,
     status: state.status(),
     activity: activity(state),
     stop_reason: state.value('stopReason'),
     stop_detail: state.value('stopDetail'),
-    iteration: state.figure(FIGURE.iteration),
+    iteration: state.value('iteration'),
     budgets: state.value('budgets'),
     metrics: metrics(state),
     plan: state.value('plan'),
-    success_criteria: brief.successCriteria,
     questions: [...state.value('questions')],
     ...root,
     workspace_document_id: state.value('workspaceDocument'),
-    workspace_project_id: brief.workspaceProject,
     report: state.value('report'),
-    model: brief.model,
-    warnings: brief.warnings,
-    owner: brief.owner,
-    ...(brief.agent ? { agent: brief.agent.handle, max_steps: brief.agent.maxSteps } : {}),
     created_at: moment(state.createdAt)!,
-    started_at: moment(state.figure(FIGURE.started)),
-    updated_at: moment(state.events.time.get(state.journal.at))!,
-    ended_at: moment(state.figure(FIGURE.ended)),
+    started_at: state.value('startedAt'),
+    updated_at: moment(state.events.time.get(state.undoLog.at))!,
+    ended_at: state.value('endedAt'),
     last_seq: at,
   };
 }
@@ -72,10 +53,10 @@ function metrics(state: State): Metrics {
     ...metricsOf(charges.whole),
     tokens_presumed: charges.tokensPresumed,
     cost_presumed_usd: charges.presumedMicros / 1e6,
-    cost_known: state.brief?.costKnown ?? true,
-    running_ms: state.events.running.get(state.journal.at),
+    cost_known: state.costKnown,
+    running_ms: state.events.running.get(state.undoLog.at),
     tool_calls: charges.toolCalls,
-    no_progress_streak: state.figure(FIGURE.noProgress),
+    no_progress_streak: state.value('noProgress'),
     by_model: charges.modelsUsed(),
   };
 }
@@ -92,7 +73,7 @@ function activity(state: State): string {
 }
 
 function stepping(state: State): string {
-  const doing = state.value('phase') === 'reporting' ? 'looking back' : `step ${state.figure(FIGURE.iteration) + 1}`;
+  const doing = state.value('phase') === 'reporting' ? 'looking back' : `step ${state.value('iteration') + 1}`;
   return `${doing}${retrying(state)}`;
 }
 
@@ -109,20 +90,20 @@ function growing(state: State): string {
 }
 
 function iterating(state: State): string {
-  const executors = state.figure(FIGURE.executors);
+  const executors = state.value('executors');
   const working = executors === 0 ? 'using tools' : executors === 1 ? '1 executor working' : `${executors} executors working`;
   const doing = {
     starting: 'starting',
     waiting: 'waiting for an answer',
     reporting: 'writing the report',
     ended: 'ended',
-    iterating: state.figure(FIGURE.planned) ? working : 'planning',
+    iterating: state.value('planned') ? working : 'planning',
   }[state.value('phase')];
-  return `iteration ${state.figure(FIGURE.iteration)}: ${doing}${retrying(state)}`;
+  return `iteration ${state.value('iteration')}: ${doing}${retrying(state)}`;
 }
 
 function retrying(state: State): string {
-  return state.figure(FIGURE.backingOff) > 0 ? ' (retrying)' : '';
+  return state.value('backingOff') > 0 ? ' (retrying)' : '';
 }
 
 export function nodeRow(state: State, at: number): NodeRow {
@@ -149,8 +130,8 @@ export function nodeRow(state: State, at: number): NodeRow {
     question: nodes.question.get(at),
     artifacts: nodes.artifacts.get(at),
     in_flight: nodes.inFlight.get(at),
-    scratchpad_doc_id: nodes.pad.get(at),
-    scratchpad_tail: nodes.tail.get(at),
+    scratchpad_doc_id: nodes.scratchpad.get(at),
+    scratchpad_tail: nodes.scratchpadTail.get(at),
     cost_usd: nodes.costMicros.get(at) / 1e6,
     tokens_in: nodes.tokensIn.get(at),
     tokens_out: nodes.tokensOut.get(at),
@@ -175,23 +156,9 @@ export function active(state: State): number[] {
 }
 
 export function stats(state: State): Stats {
-  const { nodes } = state;
-  const by_status = Object.fromEntries(NODE_STATUSES.map((name, status) => [name, nodes.counts[status]]));
-  let [depth, artifacts, working] = [0, 0, 0];
-  for (let at = 0; at < nodes.count; at++) {
-    depth = Math.max(depth, nodes.depth.get(at));
-    artifacts += nodes.artifacts.get(at);
-  }
-  NODE_STATUSES.forEach((_, status) => (working += isActive(status) ? nodes.counts[status] : 0));
-  return {
-    nodes: nodes.count,
-    depth,
-    by_status: by_status as Record<NodeStatus, number>,
-    active: working,
-    failed: by_status.failed,
-    blocked: by_status.blocked,
-    artifacts,
-  };
+  const { count, counts } = state.nodes;
+  const active = counts.reduce((sum, nodes, status) => sum + (isActive(status) ? nodes : 0), 0);
+  return { nodes: count, completed: counts[COMPLETED], active, failed: counts[FAILED] };
 }
 
 export function stepRows(state: State, node: number): StepRow[] {
@@ -201,86 +168,15 @@ export function stepRows(state: State, node: number): StepRow[] {
 
 export function unknownCalls(state: State): UnknownCall[] {
   const { calls } = state;
-  if (state.figure(FIGURE.unknown) === 0) return [];
+  if (state.value('unknown') === 0) return [];
   return calls.names.list.flatMap((effect, call) => (calls.state.get(call) === UNKNOWN ? [{ effect, what: calls.what.get(call), attempt: calls.attempt.get(call) }] : []));
 }
 
-export function moments(state: State, base: number, at: number, node: number): Moment[] {
-  const found: Moment[] = [];
-  if (node === NONE) return found;
-  const { events } = state;
-  for (let step = 1; step <= at - base; step++) {
-    if (events.node.get(step) !== node) continue;
-    found.push({ seq: base + step, type: events.types.list[events.type.get(step)], at: moment(events.time.get(step))! });
-  }
+/** The events of a node by their place in the event index. */
+export function eventsOf({ events, undoLog }: State, node: number): number[] {
+  const found: number[] = [];
+  for (let event = 1; event <= undoLog.at; event++) if (node !== NONE && events.node.get(event) === node) found.push(event);
   return found;
-}
-
-export function snapshot(state: State, at: number, last: number): Snapshot | null {
-  const run = runRow(state, at);
-  if (run === null) return null;
-  const tree = run.kind === 'tree';
-  return {
-    seq: at,
-    last_seq: last,
-    at: run.updated_at,
-    run,
-    iterations: [...state.value('iterations')],
-    nodes: tree ? nodeColumns(state) : null,
-    steps: tree ? stepColumns(state) : null,
-  };
-}
-
-function nodeColumns(state: State): NodeColumns {
-  const { nodes } = state;
-  const { count } = nodes;
-  const each = <T>(of: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => of(at));
-  const place = (at: number) => (at === NONE ? null : at);
-  const since = (time: number) => (Number.isNaN(time) ? null : time - state.createdAt);
-  return {
-    count,
-    id: each((at) => nodes.id.get(at)),
-    parent: each((at) => place(nodes.parent.get(at))),
-    title: each((at) => nodes.title.get(at)),
-    status: each((at) => NODE_STATUSES[nodes.status.get(at)]),
-    role: each((at) => ROLES[nodes.role.get(at)]),
-    paused: each((at) => nodes.paused.get(at) === 1),
-    depth: each((at) => nodes.depth.get(at)),
-    band: each((at) => nodes.band.get(at)),
-    step: each((at) => nodes.step.get(at)),
-    step_id: each((at) => nodes.stepId.get(at)),
-    generation: each((at) => nodes.generation.get(at)),
-    retry_of: each((at) => place(nodes.retryOf.get(at))),
-    message: each((at) => nodes.message.get(at)),
-    outcome: each((at) => nodes.outcome.get(at)),
-    error: each((at) => nodes.error.get(at)),
-    question: each((at) => nodes.question.get(at)),
-    artifacts: each((at) => nodes.artifacts.get(at)),
-    in_flight: each((at) => nodes.inFlight.get(at)),
-    cost_usd: each((at) => nodes.costMicros.get(at) / 1e6),
-    tokens_in: each((at) => nodes.tokensIn.get(at)),
-    tokens_out: each((at) => nodes.tokensOut.get(at)),
-    llm_calls: each((at) => nodes.modelCalls.get(at)),
-    tool_calls: each((at) => nodes.toolCalls.get(at)),
-    created_ms: each((at) => since(nodes.created.get(at))!),
-    started_ms: each((at) => since(nodes.started.get(at))),
-    ended_ms: each((at) => since(nodes.ended.get(at))),
-  };
-}
-
-function stepColumns(state: State): StepColumns {
-  const { steps, nodes } = state;
-  const ghosts: number[] = [];
-  for (let at = 0; at < nodes.count; at++) ghosts.push(...steps.plan(at).steps.filter((step) => steps.child.get(step) === NONE));
-  return {
-    count: ghosts.length,
-    node: ghosts.map((step) => steps.node.get(step)),
-    step_id: ghosts.map((step) => steps.id.get(step)),
-    band: ghosts.map((step) => steps.band.get(step)),
-    step: ghosts.map((step) => steps.step.get(step)),
-    title: ghosts.map((step) => steps.title.get(step)),
-    status: ghosts.map((step) => STEP_STATUSES[steps.status.get(step)]),
-  };
 }
 
 function moment(time: number): string | null {

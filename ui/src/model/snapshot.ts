@@ -3,8 +3,9 @@
 
 import { addTo, micros, sumsOf } from './charges';
 import { NONE } from './nodes';
-import type { NodeColumns, Snapshot, StepColumns } from './rows';
-import { FIGURE, State } from './state';
+import type { NodeColumns, StepColumns } from '../api/shapes';
+import type { Snapshot } from './rows';
+import { type Phase, State } from './state';
 import { NODE_STATUSES, numberOf, ROLES, STEP_STATUSES } from './statuses';
 
 export function startFrom(snapshot: Snapshot): State {
@@ -16,42 +17,33 @@ export function startFrom(snapshot: Snapshot): State {
 }
 
 function startRun(state: State, { run, iterations }: Snapshot): void {
-  state.brief = {
-    id: run.id,
-    kind: run.kind,
-    objective: run.objective,
-    scope: run.scope,
-    projectIds: run.project_ids,
-    successCriteria: run.success_criteria,
-    model: run.model,
-    costKnown: run.metrics.cost_known,
-    warnings: run.warnings,
-    owner: run.owner,
-    workspaceProject: run.workspace_project_id,
-    agent: run.agent ? { handle: run.agent, maxSteps: run.max_steps ?? 30 } : null,
-  };
+  const { id, kind, objective, scope, project_ids, success_criteria, model, warnings, owner, workspace_project_id, agent, max_steps } = run;
+  state.brief = { id, kind, objective, scope, project_ids, success_criteria, model, warnings, owner, workspace_project_id, ...(agent ? { agent, max_steps } : {}) };
+  state.costKnown = run.metrics.cost_known;
   state.createdAt = Date.parse(run.created_at);
-  // A paused run does not say what it was doing; it counts as running.
-  state.initValue('status', run.status === 'paused' ? 'running' : run.status);
-  state.figures.put(FIGURE.paused, run.status === 'paused' ? 1 : 0);
-  state.initValue('stopReason', run.stop_reason);
-  state.initValue('stopDetail', run.stop_detail);
-  state.initValue('budgets', run.budgets);
-  state.initValue('questions', run.questions);
-  state.initValue('plan', run.plan);
-  state.initValue('report', run.report);
-  state.initValue('workspaceDocument', run.workspace_document_id);
-  state.initValue('iterations', iterations);
-  state.initValue('providerWait', run.activity === 'waiting: provider' ? {} : null);
-  state.initValue('phase', phaseIn(run.activity, run.status));
-  state.figures.put(FIGURE.planned, /using tools|executors? working/.test(run.activity) ? 1 : 0);
-  state.figures.put(FIGURE.executors, Number(/(\d{1,6}) executors? working/.exec(run.activity)?.[1] ?? 0));
   state.calls.orphansBackingOff = run.activity.endsWith('(retrying)') ? 1 : 0;
-  state.figures.put(FIGURE.backingOff, state.calls.orphansBackingOff);
-  state.figures.put(FIGURE.iteration, run.iteration);
-  state.figures.put(FIGURE.started, timeOf(run.started_at));
-  state.figures.put(FIGURE.ended, timeOf(run.ended_at));
-  state.figures.put(FIGURE.noProgress, run.metrics.no_progress_streak);
+  state.init({
+    // A paused run does not say what it was doing; it counts as running.
+    status: run.status === 'paused' ? 'running' : run.status,
+    paused: run.status === 'paused',
+    stopReason: run.stop_reason,
+    stopDetail: run.stop_detail,
+    startedAt: run.started_at,
+    endedAt: run.ended_at,
+    budgets: run.budgets,
+    questions: run.questions,
+    plan: run.plan,
+    report: run.report,
+    providerWait: run.activity === 'waiting: provider' ? {} : null,
+    workspaceDocument: run.workspace_document_id,
+    backingOff: state.calls.orphansBackingOff,
+    phase: phaseIn(run.activity, run.status),
+    iteration: run.iteration,
+    planned: /using tools|executors? working/.test(run.activity),
+    executors: Number(/(\d{1,6}) executors? working/.exec(run.activity)?.[1] ?? 0),
+    noProgress: run.metrics.no_progress_streak,
+    iterations,
+  });
   state.events.time.put(0, Date.parse(run.updated_at));
   state.events.running.put(0, run.metrics.running_ms);
   startCharges(state, run.metrics);
@@ -66,7 +58,7 @@ function startCharges(state: State, metrics: Snapshot['run']['metrics']): void {
   for (const [model, sums] of Object.entries(metrics.by_model)) charges.startFrom(model, sums);
 }
 
-function phaseIn(activity: string, status: string): 'starting' | 'iterating' | 'waiting' | 'reporting' | 'ended' {
+function phaseIn(activity: string, status: string): Phase {
   if (status === 'completed' || status === 'stopped' || status === 'canceled') return 'ended';
   if (status === 'waiting_on_user' || activity.includes('waiting for an answer')) return 'waiting';
   if (activity.includes('writing the report')) return 'reporting';
@@ -136,8 +128,4 @@ function startSteps(state: State, columns: NodeColumns, ghosts: StepColumns): vo
       list.sort((a, b) => order(a) - order(b)),
     );
   }
-}
-
-function timeOf(at: string | null): number {
-  return at === null ? NaN : Date.parse(at);
 }

@@ -1,48 +1,16 @@
-// The state of a run at one point in time. Every change goes through the journal, so it can be undone and redone.
+// The state of a run at one point in time. Every change goes through the undo log, so it can be undone and redone.
 // The folds write the state and the selectors read it; it decides nothing itself.
 
 import { Charges } from './charges';
 import { Names, Numbers, Series, Values } from './columns';
-import { Journal } from './journal';
+import { UndoLog } from './undo-log';
 import { Nodes } from './nodes';
-import type { Kind, Limits, Plan, Report, Scope, Status, StopReason } from '../api/shapes';
-import type { ArtifactRow, IterationRow, MessageRow, Question, StoredEvent } from './rows';
+import type { Iteration, Limits, Plan, Question, Report, Status, StopReason } from '../api/shapes';
+import type { ArtifactRow, MessageRow, RunRow, StoredEvent } from './rows';
+import { ended } from './statuses';
 import { Steps } from './steps';
 
-/** Where each number of the run itself is in the `figures` column. */
-export const FIGURE = {
-  paused: 0,
-  iteration: 1,
-  started: 2,
-  ended: 3,
-  noProgress: 4,
-  backingOff: 5,
-  unknown: 6,
-  planned: 7,
-  executors: 8,
-  repeats: 9,
-} as const;
-
-/** Values of the run itself. */
-interface RunValues {
-  status: Status;
-  stopReason: StopReason | null;
-  stopDetail: string | null;
-  budgets: Limits;
-  questions: readonly Question[];
-  plan: Plan | null;
-  report: Report | null;
-  providerWait: unknown;
-  workspaceDocument: string | null;
-  iterations: readonly IterationRow[];
-  messages: readonly MessageRow[];
-  /** Homework: the phase of the run. */
-  phase: 'starting' | 'iterating' | 'waiting' | 'reporting' | 'ended';
-  /** Homework: newest entries of the main scratchpad, branches with theirs, actions that repeat without progress. */
-  entries: readonly string[];
-  branches: readonly Branch[];
-  repeated: readonly string[];
-}
+export type Phase = 'starting' | 'iterating' | 'waiting' | 'reporting' | 'ended';
 
 export interface Branch {
   id: string;
@@ -59,7 +27,7 @@ export const IN_FLIGHT = 1;
 export const BACKING_OFF = 2;
 export const UNKNOWN = 3;
 
-/** Calls by effect id; a finished call is idle. Only `state` is journaled, because only it is shown in the past;
+/** Calls by effect id; a finished call is idle. Only `state` is in the undo log, because only it is shown in the past;
  * the other columns serve the fold, which runs at the end of the log. */
 export class Calls {
   readonly names = new Names();
@@ -87,47 +55,58 @@ class EventIndex {
   readonly fromPerson = new Series(Uint8Array);
 }
 
-const INITIAL: RunValues = {
-  status: 'queued',
-  stopReason: null,
-  stopDetail: null,
+/** Values of the run itself, as they are before its first event. */
+const INITIAL = {
+  status: 'queued' as Status,
+  paused: false,
+  stopReason: null as StopReason | null,
+  stopDetail: null as string | null,
+  startedAt: null as string | null,
+  endedAt: null as string | null,
   // A log's first event sets them all; before it there is no run to limit.
   budgets: {} as Limits,
-  questions: [],
-  plan: null,
-  report: null,
-  providerWait: null,
-  workspaceDocument: null,
-  iterations: [],
-  messages: [],
-  phase: 'starting',
-  entries: [],
-  branches: [],
-  repeated: [],
+  questions: [] as readonly Question[],
+  plan: null as Plan | null,
+  report: null as Report | null,
+  providerWait: null as unknown,
+  workspaceDocument: null as string | null,
+  messages: [] as readonly MessageRow[],
+  /** Numbers of calls that wait for a retry, and of those with an unknown outcome. */
+  backingOff: 0,
+  unknown: 0,
+  phase: 'starting' as Phase,
+  /** Homework: the current iteration, whether it is planned, and its executors at work. Of a task: its steps. */
+  iteration: 0,
+  planned: false,
+  executors: 0,
+  noProgress: 0,
+  iterations: [] as readonly Iteration[],
+  /** Homework: newest entries of the main scratchpad, branches with theirs, actions that repeat without progress. */
+  entries: [] as readonly string[],
+  branches: [] as readonly Branch[],
+  repeated: [] as readonly string[],
 };
-const VALUE_NAMES = Object.keys(INITIAL) as (keyof RunValues)[];
-const SLOT = Object.fromEntries(VALUE_NAMES.map((name, slot) => [name, slot])) as Record<keyof RunValues, number>;
+type RunValues = typeof INITIAL;
+const SLOT = Object.fromEntries(Object.keys(INITIAL).map((name, slot) => [name, slot])) as Record<keyof RunValues, number>;
 
 export class State {
-  readonly journal = new Journal();
+  readonly undoLog = new UndoLog();
   readonly nodes = new Nodes();
   readonly steps = new Steps();
   readonly charges = new Charges(this.nodes);
   readonly calls = new Calls();
   readonly events = new EventIndex();
-  readonly figures = new Numbers();
   readonly artifacts = new Values<readonly ArtifactRow[]>([]);
-  /** The payload of `run.queued`; it never changes. */
   brief: Brief | null = null;
+  /** Whether every model of the run has a price. */
+  costKnown = true;
   createdAt = 0;
   /** When a person last did something to the run. */
   lastMessageAt = NaN;
   private readonly values = new Values<unknown>(undefined);
 
   constructor() {
-    for (const name of VALUE_NAMES) this.values.put(SLOT[name], INITIAL[name]);
-    this.figures.put(FIGURE.started, NaN);
-    this.figures.put(FIGURE.ended, NaN);
+    this.init(INITIAL);
   }
 
   value<K extends keyof RunValues>(name: K): RunValues[K] {
@@ -135,24 +114,16 @@ export class State {
   }
 
   setValue<K extends keyof RunValues>(name: K, value: RunValues[K]): void {
-    this.journal.setValue(this.values, SLOT[name], value);
+    this.undoLog.setValue(this.values, SLOT[name], value);
   }
 
-  /** Sets a value without a journal entry, so it cannot be undone: only for reading a snapshot. */
-  initValue<K extends keyof RunValues>(name: K, value: RunValues[K]): void {
-    this.values.put(SLOT[name], value);
+  /** Sets values without entries in the undo log, so it cannot be undone: only for the state to start from. */
+  init(values: Partial<RunValues>): void {
+    for (const [name, value] of Object.entries(values)) this.values.put(SLOT[name as keyof RunValues], value);
   }
 
-  figure(at: number): number {
-    return this.figures.get(at);
-  }
-
-  setFigure(at: number, value: number): void {
-    this.journal.setNumber(this.figures, at, value);
-  }
-
-  addToFigure(at: number, change: number): void {
-    this.setFigure(at, this.figure(at) + change);
+  add(name: 'backingOff' | 'unknown' | 'iteration' | 'executors', change: number): void {
+    this.setValue(name, this.value(name) + change);
   }
 
   node(event: StoredEvent): number {
@@ -162,26 +133,9 @@ export class State {
   /** The status people see. A pause is a flag, so that resuming knows what the run was doing. */
   status(): Status {
     const status = this.value('status');
-    return this.figure(FIGURE.paused) && !isOver(status) ? 'paused' : status;
+    return this.value('paused') && !ended(status) ? 'paused' : status;
   }
 }
 
-interface Brief {
-  id: string;
-  kind: Kind;
-  objective: string;
-  scope: Scope;
-  projectIds: string[];
-  successCriteria: { id: string; text: string }[];
-  model: string;
-  costKnown: boolean;
-  warnings: string[];
-  owner: string;
-  workspaceProject: string;
-  /** Of a task: its subagent and the most steps it may take. */
-  agent: { handle: string; maxSteps: number } | null;
-}
-
-export function isOver(status: string): boolean {
-  return status === 'completed' || status === 'stopped' || status === 'canceled' || status === 'failed';
-}
+/** What a run was given at its start: the fields of the run object that never change. */
+type Brief = Pick<RunRow, 'id' | 'kind' | 'objective' | 'scope' | 'project_ids' | 'success_criteria' | 'model' | 'warnings' | 'owner' | 'workspace_project_id' | 'agent' | 'max_steps'>;

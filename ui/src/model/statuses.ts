@@ -1,6 +1,6 @@
-// The statuses, roles and outcomes of the API as small numbers for columns, and the tone each status is shown in.
+// The statuses and roles of the API as small numbers for columns, and the tone each status of a node is shown in.
 
-import type { NodeStatus, Outcome, Role, StepStatus } from '../api/shapes';
+import type { NodeStatus, Role, Status, StepStatus } from '../api/shapes';
 
 export const NODE_STATUSES = ['planning', 'delegating', 'executing', 'waiting', 'aggregating', 'blocked', 'completed', 'failed', 'canceled', 'superseded'] as const satisfies readonly NodeStatus[];
 
@@ -38,17 +38,17 @@ export function isTentative(status: number): boolean {
   return status <= 1;
 }
 
+/** Whether a run has ended; a stopped or failed one can be continued. */
+export const ended = (status: Status): boolean => ['completed', 'stopped', 'canceled', 'failed'].includes(status);
+
 export const ROLES = ['planner', 'executor'] as const satisfies readonly Role[];
 
 export const STEP_STATUSES = ['pending', 'running', 'completed', 'failed', 'canceled', 'superseded', 'skipped'] as const satisfies readonly StepStatus[];
 export const STEP_PENDING = 0;
 export const STEP_COMPLETED = 2;
 
-export const OUTCOMES = ['success', 'partial', 'no_op'] as const satisfies readonly Outcome[];
-
 /** Names that the API has and these lists lack. The compiler fails when there is one. */
-export type MissingName =
-  Exclude<NodeStatus, (typeof NODE_STATUSES)[number]> | Exclude<Role, (typeof ROLES)[number]> | Exclude<StepStatus, (typeof STEP_STATUSES)[number]> | Exclude<Outcome, (typeof OUTCOMES)[number]>;
+export type MissingName = Exclude<NodeStatus, (typeof NODE_STATUSES)[number]> | Exclude<Role, (typeof ROLES)[number]> | Exclude<StepStatus, (typeof STEP_STATUSES)[number]>;
 export const MISSING_NAMES: MissingName[] extends never[] ? 'none' : never = 'none';
 
 /** The index of a name in its list, or `unknown` for a name that this page does not know. */

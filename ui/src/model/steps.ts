@@ -2,7 +2,7 @@
 // child changes the status of its step twice.
 
 import { Numbers, Values } from './columns';
-import type { Journal } from './journal';
+import type { UndoLog } from './undo-log';
 import { NONE } from './nodes';
 import type { StepRow } from './rows';
 import { numberOf, STEP_COMPLETED, STEP_PENDING, STEP_STATUSES } from './statuses';
@@ -39,7 +39,7 @@ export class Steps {
   }
 
   /** The next version of a node's plan: what earlier ones finished is kept. */
-  planned(journal: Journal, node: number, payload: { planId?: string; version?: number; summary?: string; bands?: GivenBand[] }): void {
+  planned(undoLog: UndoLog, node: number, payload: { planId?: string; version?: number; summary?: string; bands?: GivenBand[] }): void {
     const bands = payload.bands ?? [];
     const named = new Set(bands.flatMap((band) => band.steps.map((step) => step.id)));
     const finished = this.plan(node).steps.filter((step) => this.status.get(step) === STEP_COMPLETED);
@@ -52,14 +52,14 @@ export class Steps {
         if (known === undefined) {
           steps.push(this.add(node, given.id, given.title, band.index, index, STEP_PENDING));
         } else {
-          journal.setNumber(this.band, known, band.index);
-          journal.setNumber(this.step, known, index);
+          undoLog.setNumber(this.band, known, band.index);
+          undoLog.setNumber(this.step, known, index);
           steps.push(known);
         }
       });
     }
     const plan = { id: payload.planId ?? null, version: payload.version ?? 1, summary: payload.summary ?? '', steps };
-    journal.setValue(this.plans, node, plan);
+    undoLog.setValue(this.plans, node, plan);
   }
 
   find(node: number, id: string): number {
@@ -82,14 +82,14 @@ export class Steps {
     this.plans.put(node, { ...NO_PLAN, version: 1, steps });
   }
 
-  setStatus(journal: Journal, node: number, id: string, status: unknown): void {
+  setStatus(undoLog: UndoLog, node: number, id: string, status: unknown): void {
     const step = this.find(node, id);
-    if (step !== NONE) journal.setNumber(this.status, step, numberOf(STEP_STATUSES, status, STEP_PENDING));
+    if (step !== NONE) undoLog.setNumber(this.status, step, numberOf(STEP_STATUSES, status, STEP_PENDING));
   }
 
-  delegated(journal: Journal, node: number, id: string, child: number): void {
+  delegated(undoLog: UndoLog, node: number, id: string, child: number): void {
     const step = this.find(node, id);
-    if (step !== NONE) journal.setNumber(this.child, step, child);
+    if (step !== NONE) undoLog.setNumber(this.child, step, child);
   }
 
   row(step: number, idOf: (node: number) => string): StepRow {

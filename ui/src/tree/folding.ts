@@ -1,6 +1,7 @@
 // Decides which cards of a tree are shown. Finished subtrees fold into one card, many quiet siblings into a stub, and steps
 // that have not started are ghosts, so that active nodes stay on the screen. Nothing here has a position.
 
+import { Numbers } from '../model/columns';
 import { NONE, type Nodes } from '../model/nodes';
 import type { State } from '../model/state';
 import { FAILED, isActive, isTerminal, BLOCKED, STEP_PENDING } from '../model/statuses';
@@ -16,14 +17,17 @@ export interface Placeholder {
   /** Stub: how many planned steps it stands for beside them. */
   planned: number;
   title: string;
-  /** Where it is drawn. The layout and the painter set these. */
+  /** Where the layout puts it, relative to its parent. */
   off: number;
-  cur: number;
-  seen: number;
+  /** Where it was last drawn, and in which frame. */
+  drawn: number;
+  drawnIn: number;
 }
 
 export type Entry = number | Placeholder;
 
+/** Who decided whether a node is folded: nobody yet, this module, or a person. */
+const UNDECIDED = 0;
 const AUTO = 1;
 const CLOSED = 2;
 const OPEN = 3;
@@ -37,7 +41,7 @@ const FOLD_AFTER_MS = 1500;
 const NO_ENTRIES: readonly Entry[] = [];
 
 export class Folding {
-  private fold = new Uint8Array(64);
+  private readonly fold = new Numbers();
   /** Bands whose stub someone opened, as `parent:band`. */
   private readonly openBands = new Set<string>();
   /** When each finished subtree folds: not at once, so that people see its result arrive. */
@@ -63,7 +67,7 @@ export class Folding {
   }
 
   isFolded(node: number): boolean {
-    const fold = this.fold[node];
+    const fold = this.fold.get(node);
     return fold === CLOSED || fold === AUTO;
   }
 
@@ -78,8 +82,7 @@ export class Folding {
 
   /** Folds or unfolds by hand. What a person opened is not folded again automatically. */
   set(node: number, folded: boolean): void {
-    this.grow(node);
-    this.fold[node] = folded ? CLOSED : OPEN;
+    this.fold.put(node, folded ? CLOSED : OPEN);
   }
 
   openBand(placeholder: Placeholder): void {
@@ -101,38 +104,33 @@ export class Folding {
   select(node: number): number[] {
     const was = this.selected;
     this.selected = node;
-    return [was, node]
-      .filter((at) => at !== NONE && at < this.nodes.count)
-      .flatMap((at) => {
-        const parent = this.nodes.parent.get(at);
-        return parent === NONE ? [] : [parent];
-      });
+    const known = [was, node].filter((at) => at !== NONE && at < this.nodes.count);
+    return known.map((at) => this.nodes.parent.get(at)).filter((parent) => parent !== NONE);
   }
 
   /** A node's subtree changed: schedules its folding, or unfolds it at once when it works again. Returns whether it unfolded. */
   consider(node: number, now: number): boolean {
-    this.grow(node);
     if (this.nodes.unfinished.get(node) > 0) {
       this.due.delete(node);
-      if (this.fold[node] !== AUTO) return false;
-      this.fold[node] = 0;
+      if (this.fold.get(node) !== AUTO) return false;
+      this.fold.put(node, UNDECIDED);
       return true;
     }
-    if (this.fold[node] === 0 && this.hasChildren(node) && this.nodes.parent.get(node) !== NONE && !this.due.has(node)) {
+    if (this.fold.get(node) === UNDECIDED && this.hasChildren(node) && this.nodes.parent.get(node) !== NONE && !this.due.has(node)) {
       this.due.set(node, now + FOLD_AFTER_MS);
     }
     return false;
   }
 
   /** Folds what is due. Returns the nodes that folded. */
-  settle(now: number): number[] {
+  foldDue(now: number): number[] {
     const folded: number[] = [];
     if (!this.crowded) return folded;
     for (const [node, when] of this.due) {
       if (when > now) continue;
       this.due.delete(node);
-      if (node >= this.nodes.count || this.fold[node] !== 0 || this.nodes.unfinished.get(node) > 0 || this.holdsSelection(node)) continue;
-      this.fold[node] = AUTO;
+      if (node >= this.nodes.count || this.fold.get(node) !== UNDECIDED || this.nodes.unfinished.get(node) > 0 || this.holdsSelection(node)) continue;
+      this.fold.put(node, AUTO);
       folded.push(node);
     }
     return folded;
@@ -143,14 +141,13 @@ export class Folding {
   }
 
   /** Decides everything again at once: when the tree is first shown, and after a jump in time. */
-  settleAll(): void {
+  decideAll(): void {
     const { nodes } = this;
-    this.grow(nodes.count);
     this.due.clear();
     for (let node = 0; node < nodes.count; node++) {
-      if (this.fold[node] === AUTO) this.fold[node] = 0;
+      if (this.fold.get(node) === AUTO) this.fold.put(node, UNDECIDED);
       const over = nodes.unfinished.get(node) === 0 && this.hasChildren(node) && nodes.parent.get(node) !== NONE;
-      if (over && this.fold[node] === 0 && this.crowded && !this.holdsSelection(node)) this.fold[node] = AUTO;
+      if (over && this.fold.get(node) === UNDECIDED && this.crowded && !this.holdsSelection(node)) this.fold.put(node, AUTO);
     }
     if (this.crowded && nodes.unfinished.get(0) === 0) this.openFromTheTop();
   }
@@ -164,9 +161,9 @@ export class Folding {
       for (const node of level) {
         const children = [...this.nodes.children(node)];
         if (shown + children.length > FIRST_VIEW_CARDS) return;
-        if (this.fold[node] === AUTO) this.fold[node] = 0;
+        if (this.fold.get(node) === AUTO) this.fold.put(node, UNDECIDED);
         shown += children.length;
-        if (this.fold[node] !== CLOSED) next.push(...children);
+        if (this.fold.get(node) !== CLOSED) next.push(...children);
       }
       level = next;
     }
@@ -260,13 +257,6 @@ export class Folding {
     for (let at = this.selected; at !== NONE && at < this.nodes.count; at = this.nodes.parent.get(at)) if (at === node) return this.selected !== node;
     return false;
   }
-
-  private grow(node: number): void {
-    if (node < this.fold.length) return;
-    const wider = new Uint8Array(Math.max(this.fold.length * 2, node + 1));
-    wider.set(this.fold);
-    this.fold = wider;
-  }
 }
 
 function placeOf(placeholder: Placeholder): number {
@@ -279,5 +269,5 @@ function known(before: readonly Entry[], kind: Placeholder['kind'], band: number
 }
 
 function fresh(kind: Placeholder['kind'], parent: number, band: number, step: number): Placeholder {
-  return { kind, parent, band, step, nodes: [], planned: 0, title: '', off: 0, cur: 0, seen: -1 };
+  return { kind, parent, band, step, nodes: [], planned: 0, title: '', off: 0, drawn: 0, drawnIn: -1 };
 }

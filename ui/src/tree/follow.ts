@@ -2,6 +2,7 @@
 // one the camera stays with one active node until it is done.
 
 import { NONE } from '../model/nodes';
+import type { Box } from './camera';
 import type { Tree } from './tree';
 
 /** The whole tree is shown while its cards can still be told apart. */
@@ -46,7 +47,7 @@ export class Follower {
     return true;
   }
 
-  private frame(box: { left: number; top: number; right: number; bottom: number }, view: { x: number; y: number; zoom: number }): void {
+  private frame(box: Box, view: { x: number; y: number; zoom: number }): void {
     const { camera } = this.tree;
     const seen = camera.view();
     const inside = box.left >= seen.left && box.right <= seen.right && box.top >= seen.top && box.bottom <= seen.bottom;
@@ -54,7 +55,7 @@ export class Follower {
     if (!inside || tooFar) camera.glideTo(view.x, view.y, view.zoom);
   }
 
-  private workBox(): { left: number; top: number; right: number; bottom: number } | null {
+  private workBox(): Box | null {
     const { tree } = this;
     if (tree.working.size === 0 || tree.working.size > 200) return tree.working.size === 0 ? null : tree.bounds();
     const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };

@@ -14,9 +14,9 @@ export interface Span {
 }
 
 export function spansOf(run: Run): Map<number, Span[]> {
-  const { events, journal } = run.state;
+  const { events, undoLog } = run.state;
   const spans = new Map<number, Span[]>();
-  for (let step = 1; step <= journal.at; step++) {
+  for (let step = 1; step <= undoLog.at; step++) {
     const [node, status] = [events.node.get(step), events.status.get(step)];
     if (node === NONE || status === ABSENT) continue;
     const known = spans.get(node);
@@ -52,7 +52,7 @@ const SHORTEST_S = 0.5;
 
 /** The run at evenly spaced points of its time line, up to the moment that is shown. */
 export function samples(run: Run, line: TimeScale, many: number): Sample[] {
-  const { events, journal, charges } = run.state;
+  const { events, undoLog, charges } = run.state;
   const found: Sample[] = [];
   const status = new Map<number, number>();
   let [step, charge, cost, tokens, active] = [0, 0, 0, 0, 0];
@@ -78,7 +78,7 @@ export function samples(run: Run, line: TimeScale, many: number): Sample[] {
     // Events within a very short time give no meaningful rate.
     const seconds = before ? Math.max(SHORTEST_S, (time(step) - before.time) / 1000) : 0;
     found.push({ place: at / many, seq, time: time(step), cost: cost / 1e6, tokens, active, rate: seconds > 0 ? (step - began) / seconds : 0 });
-    if (seq >= run.at || step >= journal.at) break;
+    if (seq >= run.at || step >= undoLog.at) break;
   }
   return found;
 }

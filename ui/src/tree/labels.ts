@@ -1,5 +1,6 @@
 // The text on cards: one line each, measured and cut once at zoom 1, then scaled.
 
+import { count } from '../components/format';
 import type { State } from '../model/state';
 import { NODE_STATUSES } from '../model/statuses';
 import type { Placeholder } from './folding';
@@ -16,11 +17,6 @@ export function duration(ms: number): string {
 export function money(micros: number): string {
   if (micros === 0) return '';
   return micros < 10_000 ? '<$0.01' : `$${(micros / 1e6).toFixed(2)}`;
-}
-
-export function count(amount: number): string {
-  if (amount < 1000) return String(amount);
-  return amount < 1e6 ? `${(amount / 1000).toFixed(amount < 10_000 ? 1 : 0)}k` : `${(amount / 1e6).toFixed(1)}M`;
 }
 
 /** The time from the node's first call to its end, or until now. */

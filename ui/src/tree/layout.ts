@@ -2,8 +2,8 @@
 // relative to the parent and a subtree is known to others by its contour alone, so a change costs its path to the root and
 // moves nothing beside it.
 
-import type { Nodes } from '../model/nodes';
-import { NONE } from '../model/nodes';
+import { Numbers } from '../model/columns';
+import { NONE, type Nodes } from '../model/nodes';
 import type { State } from '../model/state';
 import type { Entry, Folding } from './folding';
 import { BAND_GAP, CARD_HEIGHT, COUSIN_GAP, SIBLING_GAP, STUB_HEIGHT } from './dimensions';
@@ -19,10 +19,10 @@ const STUB: Contour = leaf(STUB_HEIGHT);
 
 export class Layout {
   /** The middle of a node's card, relative to its parent's. */
-  off = new Float64Array(64);
+  readonly off = new Numbers();
   /** How far the whole subtree reaches; drawing skips what is outside the view. */
-  top = new Float64Array(64);
-  bottom = new Float64Array(64);
+  readonly top = new Numbers();
+  readonly bottom = new Numbers();
   private contours: Contour[] = [];
   private dirty: Set<number>[] = [];
 
@@ -69,6 +69,11 @@ export class Layout {
     return viewed;
   }
 
+  /** The height of a whole subtree. */
+  height(node: number): number {
+    return this.bottom.get(node) - this.top.get(node);
+  }
+
   contourOf(entry: Entry): Contour {
     if (typeof entry === 'number') return this.contours[entry] ?? LEAF;
     return entry.kind === 'stub' ? STUB : LEAF;
@@ -76,12 +81,17 @@ export class Layout {
 
   /** Sets the positions of the children and the node's contour. Returns whether the contour changed. */
   private place(node: number): boolean {
-    this.grow(node);
     const before = this.contours[node];
     const after = this.stack(this.folding.entries(node));
     this.contours[node] = after;
-    this.top[node] = min(after.top);
-    this.bottom[node] = max(after.bottom);
+    this.top.put(
+      node,
+      after.top.reduce((least, reach) => Math.min(least, reach)),
+    );
+    this.bottom.put(
+      node,
+      after.bottom.reduce((most, reach) => Math.max(most, reach)),
+    );
     return before === undefined || !same(before, after);
   }
 
@@ -117,24 +127,8 @@ export class Layout {
   }
 
   private setOff(entry: Entry, off: number): void {
-    if (typeof entry !== 'number') {
-      entry.off = off;
-      return;
-    }
-    this.grow(entry);
-    this.off[entry] = off;
-  }
-
-  private grow(node: number): void {
-    if (node < this.off.length) return;
-    const wider = (data: Float64Array) => {
-      const more = new Float64Array(Math.max(data.length * 2, node + 1));
-      more.set(data);
-      return more;
-    };
-    this.off = wider(this.off);
-    this.top = wider(this.top);
-    this.bottom = wider(this.bottom);
+    if (typeof entry === 'number') this.off.put(entry, off);
+    else entry.off = off;
   }
 }
 
@@ -151,20 +145,5 @@ function leaf(height: number): Contour {
 }
 
 function same(a: Contour, b: Contour): boolean {
-  if (a === b) return true;
-  if (a.top.length !== b.top.length) return false;
-  for (let at = 0; at < a.top.length; at++) if (a.top[at] !== b.top[at] || a.bottom[at] !== b.bottom[at]) return false;
-  return true;
-}
-
-function min(values: Float64Array): number {
-  let least = values[0];
-  for (let at = 1; at < values.length; at++) if (values[at] < least) least = values[at];
-  return least;
-}
-
-function max(values: Float64Array): number {
-  let most = values[0];
-  for (let at = 1; at < values.length; at++) if (values[at] > most) most = values[at];
-  return most;
+  return a === b || (a.top.length === b.top.length && a.top.every((reach, at) => reach === b.top[at] && a.bottom[at] === b.bottom[at]));
 }

@@ -1,6 +1,7 @@
 // Animates cards towards their positions in the layout. Only visible cards move; the others are
 // in place when they come into view.
 
+import { Numbers } from '../model/columns';
 import { NONE, type Nodes } from '../model/nodes';
 import type { Placeholder } from './folding';
 import type { Layout } from './layout';
@@ -9,8 +10,9 @@ const EASE_MS = 90;
 const ARRIVED = 0.4;
 
 export class Motion {
-  private cur = new Float64Array(64);
-  private seen = new Int32Array(64).fill(-1);
+  /** Where each node was last drawn, and in which frame. */
+  private readonly drawn = new Numbers();
+  private readonly drawnIn = new Numbers(-1);
   /** Nodes that grow out of their parent when first drawn. */
   private readonly added = new Set<number>();
   private frame = 0;
@@ -41,22 +43,21 @@ export class Motion {
 
   /** The node's place relative to its parent in this frame. */
   offset(node: number): number {
-    if (node >= this.cur.length) this.grow(node);
-    if (this.seen[node] === this.frame) return this.cur[node];
-    const goal = this.layout.off[node];
-    const fresh = this.seen[node] !== this.frame - 1;
-    const from = this.added.size > 0 && this.added.delete(node) ? 0 : fresh ? goal : this.cur[node];
-    this.cur[node] = this.towards(from, goal);
-    this.seen[node] = this.frame;
-    return this.cur[node];
+    const last = this.drawnIn.get(node);
+    if (last === this.frame) return this.drawn.get(node);
+    const goal = this.layout.off.get(node);
+    const from = this.added.size > 0 && this.added.delete(node) ? 0 : last === this.frame - 1 ? this.drawn.get(node) : goal;
+    this.drawn.put(node, this.towards(from, goal));
+    this.drawnIn.put(node, this.frame);
+    return this.drawn.get(node);
   }
 
   offsetOf(placeholder: Placeholder): number {
-    if (placeholder.seen === this.frame) return placeholder.cur;
-    const from = placeholder.seen === this.frame - 1 ? placeholder.cur : placeholder.off;
-    placeholder.cur = this.towards(from, placeholder.off);
-    placeholder.seen = this.frame;
-    return placeholder.cur;
+    if (placeholder.drawnIn === this.frame) return placeholder.drawn;
+    const from = placeholder.drawnIn === this.frame - 1 ? placeholder.drawn : placeholder.off;
+    placeholder.drawn = this.towards(from, placeholder.off);
+    placeholder.drawnIn = this.frame;
+    return placeholder.drawn;
   }
 
   /** The middle of a node's card in the tree, as it is drawn now. */
@@ -70,8 +71,8 @@ export class Motion {
   lastY(node: number): number | null {
     let y = 0;
     for (let at = node; this.nodes.parent.get(at) !== NONE; at = this.nodes.parent.get(at)) {
-      if (at >= this.seen.length || this.seen[at] !== this.frame) return null;
-      y += this.cur[at];
+      if (this.drawnIn.get(at) !== this.frame) return null;
+      y += this.drawn.get(at);
     }
     return y;
   }
@@ -81,15 +82,5 @@ export class Motion {
     if (Math.abs(goal - now) < ARRIVED) return goal;
     this.moving = true;
     return now;
-  }
-
-  private grow(node: number): void {
-    const size = Math.max(this.cur.length * 2, node + 1);
-    const cur = new Float64Array(size);
-    cur.set(this.cur);
-    this.cur = cur;
-    const seen = new Int32Array(size).fill(-1);
-    seen.set(this.seen);
-    this.seen = seen;
   }
 }

@@ -1,34 +1,26 @@
 // Navigation in a tree: neighbours, the next node of a kind, search, and their keys.
 
 import { NONE, type Nodes } from '../model/nodes';
-import type { Tree } from './tree';
+import type { Kind, Tree } from './tree';
+
+/** Nodes in reading order, from one down. */
+function* walk(nodes: Nodes, from: number, below: (node: number) => number[]): Generator<number> {
+  const stack = nodes.count === 0 ? [] : [from];
+  while (stack.length > 0) {
+    const node = stack.pop()!;
+    yield node;
+    stack.push(...below(node).reverse());
+  }
+}
 
 /** Every node in reading order, shown or not. */
-export function* preorder(nodes: Nodes, from = 0): Generator<number> {
-  if (nodes.count === 0) return;
-  const stack = [from];
-  while (stack.length > 0) {
-    const node = stack.pop()!;
-    yield node;
-    const children = [...nodes.children(node)];
-    for (let at = children.length - 1; at >= 0; at--) stack.push(children[at]);
-  }
-}
+export const preorder = (nodes: Nodes, from = 0): Generator<number> => walk(nodes, from, (node) => [...nodes.children(node)]);
+
+/** The nodes below a node that have a card. */
+const cardsBelow = (tree: Tree, node: number): number[] => tree.folding.entries(node).filter((entry) => typeof entry === 'number');
 
 /** The nodes that have a card, in reading order. */
-export function* shown(tree: Tree): Generator<number> {
-  if (tree.nodes.count === 0) return;
-  const stack = [0];
-  while (stack.length > 0) {
-    const node = stack.pop()!;
-    yield node;
-    const entries = tree.folding.entries(node);
-    for (let at = entries.length - 1; at >= 0; at--) {
-      const entry = entries[at];
-      if (typeof entry === 'number') stack.push(entry);
-    }
-  }
-}
+export const shown = (tree: Tree): Generator<number> => walk(tree.nodes, 0, (node) => cardsBelow(tree, node));
 
 /** The nodes whose title, id or message contains every word. */
 export function matching(nodes: Nodes, query: string): Set<number> {
@@ -63,32 +55,28 @@ function beside(tree: Tree, node: number, direction: 1 | -1): number {
   return column[column.indexOf(node) + direction] ?? NONE;
 }
 
-function firstChild(tree: Tree, node: number): number {
-  return (tree.folding.entries(node).find((entry) => typeof entry === 'number') as number | undefined) ?? NONE;
-}
-
 /** Keys that do the same on the canvas and in the outline. */
 export function key(tree: Tree, event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   const { selectedNode: node, folding, nodes } = tree;
+  const root = nodes.count > 0 ? 0 : NONE;
   const go = (to: number) => {
     if (to !== NONE) tree.userSelect(to, { look: true });
     return true;
   };
   switch (event.key) {
     case 'ArrowRight':
-      if (node === NONE) return go(nodes.count > 0 ? 0 : NONE);
+      if (node === NONE) return go(root);
       if (folding.isFolded(node)) tree.fold(node, false);
-      else go(firstChild(tree, node));
+      else go(cardsBelow(tree, node)[0] ?? NONE);
       return true;
     case 'ArrowLeft':
-      return go(node === NONE ? (nodes.count > 0 ? 0 : NONE) : nodes.parent.get(node));
+      return go(node === NONE ? root : nodes.parent.get(node));
     case 'ArrowDown':
     case 'ArrowUp':
-      if (node === NONE) return go(nodes.count > 0 ? 0 : NONE);
-      return go(beside(tree, node, event.key === 'ArrowDown' ? 1 : -1));
+      return go(node === NONE ? root : beside(tree, node, event.key === 'ArrowDown' ? 1 : -1));
     case 'Home':
-      return go(nodes.count > 0 ? 0 : NONE);
+      return go(root);
     case 'End':
       return go([...shown(tree)].at(-1) ?? NONE);
     case 'Enter':
@@ -102,34 +90,17 @@ export function key(tree: Tree, event: KeyboardEvent): boolean {
   }
 }
 
+/** Letters that lead to the next node of a kind; the capital letter leads to the previous one. */
+const JUMPS: Record<string, Kind> = { e: 'failed', w: 'active', n: 'match' };
+
 function letterKey(tree: Tree, pressed: string): boolean {
-  switch (pressed) {
-    case 'e':
-    case 'E':
-      tree.next('failed', pressed === 'e' ? 1 : -1);
-      return true;
-    case 'w':
-    case 'W':
-      tree.next('active', pressed === 'w' ? 1 : -1);
-      return true;
-    case 'n':
-    case 'N':
-      tree.next('match', pressed === 'n' ? 1 : -1);
-      return true;
-    case 'c':
-      tree.showCritical(tree.critical === null);
-      return true;
-    case 'f':
-      tree.follow();
-      return true;
-    case '0':
-      tree.fit();
-      return true;
-    case '/':
-      tree.focusFind();
-      return true;
-  }
-  if (!/^[1-9]$/.test(pressed)) return false;
-  tree.unfoldTo(Number(pressed));
+  const jump = JUMPS[pressed.toLowerCase()];
+  if (jump) tree.next(jump, pressed in JUMPS ? 1 : -1);
+  else if (pressed === 'c') tree.showCritical(tree.critical === null);
+  else if (pressed === 'f') tree.follow();
+  else if (pressed === '0') tree.fit();
+  else if (pressed === '/') tree.focusFind();
+  else if (/^[1-9]$/.test(pressed)) tree.unfoldTo(Number(pressed));
+  else return false;
   return true;
 }

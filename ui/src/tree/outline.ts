@@ -38,30 +38,11 @@ export function rowsOf(tree: Tree): Rows {
 export function rowFor(tree: Tree, rows: Rows, at: number, pressed: string, page: number): number {
   const last = rows.node.length - 1;
   const node = rows.node[at];
-  switch (pressed) {
-    case 'ArrowDown':
-      return Math.min(last, at + 1);
-    case 'ArrowUp':
-      return Math.max(0, at - 1);
-    case 'PageDown':
-      return Math.min(last, at + page);
-    case 'PageUp':
-      return Math.max(0, at - page);
-    case 'Home':
-      return 0;
-    case 'End':
-      return last;
-    case 'ArrowRight': {
-      const open = tree.folding.hasChildren(node) && !tree.folding.isFolded(node);
-      return open ? at + 1 : NONE;
-    }
-    case 'ArrowLeft': {
-      const parent = tree.nodes.parent.get(node);
-      const open = tree.folding.hasChildren(node) && !tree.folding.isFolded(node);
-      return open || parent === NONE ? NONE : (rows.at.get(parent) ?? NONE);
-    }
-  }
-  return NONE;
+  const open = tree.folding.hasChildren(node) && !tree.folding.isFolded(node);
+  if (pressed === 'ArrowRight') return open ? at + 1 : NONE;
+  if (pressed === 'ArrowLeft') return open ? NONE : (rows.at.get(tree.nodes.parent.get(node)) ?? NONE);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: last }[pressed];
+  return to === undefined ? NONE : Math.max(0, Math.min(last, to));
 }
 
 /** The next row whose title begins with what was typed. */

@@ -33,7 +33,7 @@ interface DrawOptions {
 
 export class Painter {
   private readonly cards: Cards;
-  private readonly prints: CardCache;
+  private readonly cache: CardCache;
 
   constructor(
     private readonly context: CanvasRenderingContext2D,
@@ -42,28 +42,28 @@ export class Painter {
     private palette: Palette,
   ) {
     this.cards = new Cards(context, state, folding, palette);
-    this.prints = new CardCache(this.cards);
+    this.cache = new CardCache(this.cards);
   }
 
   reset(state: State): void {
     this.state = state;
     this.cards.reset(state);
-    this.prints.clear();
+    this.cache.clear();
   }
 
   /** Nodes whose cards may look different now. */
   invalidate(nodes: Iterable<number>): void {
-    for (const node of nodes) this.prints.invalidate(node);
+    for (const node of nodes) this.cache.invalidate(node);
   }
 
   /** Whether some changed cards are not drawn yet. */
   get late(): boolean {
-    return this.prints.late;
+    return this.cache.late;
   }
 
   setPalette(palette: Palette): void {
     this.palette = this.cards.palette = palette;
-    this.prints.clear();
+    this.cache.clear();
   }
 
   paint(scene: Scene, camera: Camera, ratio: number, look: DrawOptions): void {
@@ -141,11 +141,11 @@ export class Painter {
   private paintCards(scene: Scene, near: boolean, scale: number, left: number, top: number, look: DrawOptions): void {
     const { context } = this;
     for (const placed of scene.cards) if (typeof placed.entry === 'number') this.paintHighlight(placed, placed.entry, look);
-    this.prints.begin(scale, near, look.now);
+    this.cache.begin(scale, near, look.now);
     context.setTransform(1, 0, 0, 1, 0, 0);
     for (const { entry, x, y } of scene.cards) {
       context.globalAlpha = isDimmed(entry, look) ? DIMMED_ALPHA : 1;
-      this.prints.put(context, entry, look.now, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
+      this.cache.put(context, entry, look.now, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
     }
     context.globalAlpha = 1;
   }

@@ -2,57 +2,40 @@
 
 import { type Tone, TONES } from '../model/statuses';
 
-/** Sizes are at zoom 1. */
-interface Fonts {
-  title: string;
-  pill: string;
-  line: string;
-  badge: string;
-  band: string;
-}
+export type Palette = ReturnType<typeof readPalette>;
 
-export interface Palette {
-  paper: string;
-  surface: string;
-  line: string;
-  lineStrong: string;
-  /** Between parent and child. */
-  branch: string;
-  ink: string;
-  inkSoft: string;
-  accent: string;
-  tone: Record<Tone, string>;
-  soft: Record<Tone, string>;
-  fonts: Fonts;
-}
-
-export function readPalette(element: Element): Palette {
+export function readPalette(element: HTMLElement) {
   const style = getComputedStyle(element);
-  const token = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  const each = (suffix: string) => Object.fromEntries(TONES.map((tone) => [tone, token(tone + suffix)])) as Record<Tone, string>;
-  return {
-    paper: token('paper'),
-    surface: token('surface'),
-    line: token('line'),
-    lineStrong: token('line-strong'),
-    branch: token('branch'),
-    ink: token('ink'),
-    inkSoft: token('ink-soft'),
-    accent: token('accent'),
+  // Only a colour property says which of its two colours light-dark() means now.
+  const colour = (name: string): string => {
+    element.style.color = `var(--${name})`;
+    return style.color;
+  };
+  const each = (suffix: string) => Object.fromEntries(TONES.map((tone) => [tone, colour(tone + suffix)])) as Record<Tone, string>;
+  const family = style.getPropertyValue('--font').trim() || 'sans-serif';
+  const palette = {
+    paper: colour('paper'),
+    surface: colour('surface'),
+    line: colour('line'),
+    lineStrong: colour('line-strong'),
+    /** Between parent and child. */
+    branch: colour('branch'),
+    ink: colour('ink'),
+    inkSoft: colour('ink-soft'),
+    accent: colour('accent'),
     tone: each(''),
     soft: each('-soft'),
-    fonts: fontsOf(token('font') || 'sans-serif'),
+    /** Sizes are at zoom 1. */
+    fonts: {
+      title: `500 12.5px ${family}`,
+      pill: `600 18px ${family}`,
+      line: `11px ${family}`,
+      badge: `700 11px ${family}`,
+      band: `10px ${family}`,
+    },
   };
-}
-
-function fontsOf(family: string): Fonts {
-  return {
-    title: `500 12.5px ${family}`,
-    pill: `600 18px ${family}`,
-    line: `11px ${family}`,
-    badge: `700 11px ${family}`,
-    band: `10px ${family}`,
-  };
+  element.style.color = '';
+  return palette;
 }
 
 /** Calls back when the colours may have changed: the theme was switched here or by the system. */

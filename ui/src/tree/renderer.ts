@@ -51,7 +51,7 @@ export class Renderer {
     resized.observe(canvas);
     this.unsubscribe.push(
       () => resized.disconnect(),
-      tree.subscribe(() => this.ask()),
+      tree.subscribe(() => this.requestFrame()),
       onPaletteChange(() => this.repaint()),
     );
     this.resize();
@@ -64,7 +64,7 @@ export class Renderer {
   }
 
   /** Requests a frame. */
-  ask(): void {
+  requestFrame(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
     this.frame ??= requestAnimationFrame((now) => this.draw(now));
@@ -85,13 +85,13 @@ export class Renderer {
   pan(dx: number, dy: number): void {
     this.tree.camera.pan(dx, dy);
     this.tree.free();
-    this.ask();
+    this.requestFrame();
   }
 
   zoom(x: number, y: number, factor: number): void {
     this.tree.camera.zoomAt(x, y, factor);
     this.tree.free();
-    this.ask();
+    this.requestFrame();
   }
 
   hover(x: number, y: number): boolean {
@@ -99,14 +99,14 @@ export class Renderer {
     const { camera } = this.tree;
     const entry = this.scene.at(camera.treeX(x), camera.treeY(y))?.entry;
     const node = typeof entry === 'number' ? entry : NONE;
-    if (node !== this.hovered) this.ask();
+    if (node !== this.hovered) this.requestFrame();
     this.hovered = node;
     return entry !== undefined;
   }
 
   pointerLeft(): void {
     this.pointer = null;
-    if (this.hovered !== NONE) this.ask();
+    if (this.hovered !== NONE) this.requestFrame();
     this.hovered = NONE;
   }
 
@@ -128,7 +128,7 @@ export class Renderer {
 
   private repaint(): void {
     this.painter.setPalette(readPalette(this.canvas));
-    this.ask();
+    this.requestFrame();
   }
 
   private resize(): void {
@@ -140,7 +140,7 @@ export class Renderer {
     this.tree.camera.resize(clientWidth, clientHeight);
     if (!this.viewed) this.tree.initialView();
     this.viewed = true;
-    this.ask();
+    this.requestFrame();
   }
 
   private draw(now: number): void {
@@ -164,17 +164,17 @@ export class Renderer {
     scene.look(tree.camera);
     const look = { selected: tree.selectedNode, hovered: this.hovered, found: tree.found, critical: tree.critical, still, tick: now, now: this.clock() };
     this.painter.paint(scene, tree.camera, this.ratio, look);
-    this.goOn(still);
+    this.scheduleNext(still);
     this.watchCost(performance.now() - began);
   }
 
   /** Requests the next frame at once while something moves, later for a pulse, and not at all when nothing changes. */
-  private goOn(still: boolean): void {
+  private scheduleNext(still: boolean): void {
     if (this.frame !== null) return;
-    if (this.motion.moving || this.tree.camera.gliding || this.painter.late) return this.ask();
+    if (this.motion.moving || this.tree.camera.gliding || this.painter.late) return this.requestFrame();
     const beats = this.scene.cards.some(({ entry }) => pulses(this.state, entry));
     if (!beats && (this.tree.mode !== 'follow' || this.tree.working.size === 0)) return;
-    this.timer ??= setTimeout(() => this.ask(), still ? 1000 : PULSE_EVERY_MS);
+    this.timer ??= setTimeout(() => this.requestFrame(), still ? 1000 : PULSE_EVERY_MS);
   }
 
   /** The node that should stay in place: the selected one, else the one under the pointer, else the one in the middle of the view. */
@@ -189,7 +189,7 @@ export class Renderer {
 
   /** The time for durations; it does not advance while an earlier moment is shown. */
   private clock(): number {
-    return this.tree.run.live ? Date.now() : this.state.events.time.get(this.state.journal.at);
+    return this.tree.run.live ? Date.now() : this.state.events.time.get(this.state.undoLog.at);
   }
 
   private reset(): void {

@@ -70,7 +70,7 @@ export class Scene {
       const x = this.state.nodes.depth.get(node) * COLUMN;
       if (isIn(x, y, view)) this.cards.push({ entry: node, x, y });
       if (x > view.right) continue;
-      if (this.layout.bottom[node] - this.layout.top[node] < thin * 2 && this.folding.entries(node).length > 0) this.bar(node, x, y, thin);
+      if (this.layout.height(node) < thin * 2 && this.folding.entries(node).length > 0) this.bar(node, x, y, thin);
       else this.children(node, x, y, view, stack, ys);
     }
   }
@@ -94,7 +94,7 @@ export class Scene {
   }
 
   private isOut(node: number, y: number, view: Box): boolean {
-    return y + this.layout.bottom[node] + SLACK < view.top || y + this.layout.top[node] - SLACK > view.bottom;
+    return y + this.layout.bottom.get(node) + SLACK < view.top || y + this.layout.top.get(node) - SLACK > view.bottom;
   }
 
   private children(node: number, x: number, y: number, view: Box, stack: number[], ys: number[]): void {
@@ -119,7 +119,7 @@ export class Scene {
   }
 
   private bar(node: number, x: number, y: number, thin: number): void {
-    const height = Math.max(this.layout.bottom[node] - this.layout.top[node], thin / 2);
+    const height = Math.max(this.layout.height(node), thin / 2);
     this.bars.push({ x: x + COLUMN, top: y - height / 2, bottom: y + height / 2, tone: this.worst(node) });
   }
 

@@ -40,7 +40,7 @@ export class TimeScale {
   ) {
     const { state } = run;
     this.first = run.base;
-    this.last = run.base + state.journal.end;
+    this.last = run.base + state.undoLog.end;
     const count = this.last - this.first;
     this.elapsed = new Float64Array(count + 1);
     this.bars = new Float32Array(bars);
@@ -114,13 +114,13 @@ export class TimeScale {
 
 /** The event before or after `seq` that belongs to a node, or any event if no node is given. */
 export function neighbour(run: Run, seq: number, direction: 1 | -1, node: number | null): number {
-  const { events, journal } = run.state;
-  for (let at = seq - run.base + direction; at >= 1 && at <= journal.end; at += direction) {
+  const { events, undoLog } = run.state;
+  for (let at = seq - run.base + direction; at >= 1 && at <= undoLog.end; at += direction) {
     if (node === null || events.node.get(at) === node) return run.base + at;
   }
   return direction === 1 ? run.head : run.base;
 }
 
 export function timeAt(run: Run, seq: number): number {
-  return run.state.events.time.get(Math.max(run.base === 0 ? 1 : 0, Math.min(seq - run.base, run.state.journal.end)));
+  return run.state.events.time.get(Math.max(run.base === 0 ? 1 : 0, Math.min(seq - run.base, run.state.undoLog.end)));
 }

@@ -4,7 +4,7 @@
 import { NONE, type Nodes } from '../model/nodes';
 import type { Change, Run } from '../model/run';
 import { BLOCKED, FAILED, isActive } from '../model/statuses';
-import { Camera } from './camera';
+import { type Box, Camera } from './camera';
 import { criticalPath } from './critical-path';
 import { type Placeholder, Folding } from './folding';
 import { Follower } from './follow';
@@ -15,15 +15,11 @@ import * as paths from './navigation';
 type Mode = 'follow' | 'free';
 export type Kind = 'match' | 'failed' | 'active' | 'blocked';
 
-const SETTLE_MS = 250;
+const FOLD_EVERY_MS = 250;
 /** The critical path of a large tree is computed at most this often. */
 const PATH_EVERY_MS = 500;
 /** A path is unfolded only up to this many cards: more would hide it again. */
 const MOST_REVEALED = 200;
-
-export function createTree(run: Run): Tree {
-  return new Tree(run);
-}
 
 export class Tree {
   readonly folding: Folding;
@@ -116,11 +112,6 @@ export class Tree {
     this.onopen?.(this.nodes.id.get(node));
   }
 
-  toggle(id: string): void {
-    const node = this.nodes.number(id);
-    if (node !== NONE) this.fold(node, !this.folding.isFolded(node));
-  }
-
   fold(node: number, folded: boolean): void {
     if (!this.folding.hasChildren(node)) return;
     this.folding.set(node, folded);
@@ -163,7 +154,7 @@ export class Tree {
   /** The middle of a node's card in the layout; the card may still move there. */
   centre(node: number): [number, number] {
     let y = 0;
-    for (let at = node; this.nodes.parent.get(at) !== NONE; at = this.nodes.parent.get(at)) y += this.layout.off[at];
+    for (let at = node; this.nodes.parent.get(at) !== NONE; at = this.nodes.parent.get(at)) y += this.layout.off.get(at);
     return [this.nodes.depth.get(node) * COLUMN + CARD_WIDTH / 2, y];
   }
 
@@ -207,10 +198,10 @@ export class Tree {
   }
 
   /** The box around everything that is shown. */
-  bounds(): { left: number; top: number; right: number; bottom: number } {
+  bounds(): Box {
     if (this.nodes.count === 0) return { left: 0, right: CARD_WIDTH, top: -50, bottom: 50 };
     const columns = this.layout.contourOf(0).top.length;
-    return { left: 0, right: (columns - 1) * COLUMN + CARD_WIDTH, top: this.layout.top[0], bottom: this.layout.bottom[0] };
+    return { left: 0, right: (columns - 1) * COLUMN + CARD_WIDTH, top: this.layout.top.get(0), bottom: this.layout.bottom.get(0) };
   }
 
   /** Called by the canvas before it draws: follow what happens. */
@@ -269,7 +260,7 @@ export class Tree {
     this.layout.reset(state);
     this.selectedNumber = this.nodes.number(this.selectedId);
     this.folding.select(this.selectedNumber);
-    this.folding.settleAll();
+    this.folding.decideAll();
     this.layout.touchAll();
     this.layout.update();
     this.added.length = 0;
@@ -323,7 +314,7 @@ export class Tree {
     if (this.timer !== null || !this.folding.waits) return;
     this.timer = setTimeout(() => {
       this.timer = null;
-      const folded = this.folding.settle(performance.now());
+      const folded = this.folding.foldDue(performance.now());
       for (const node of folded) {
         this.layout.touch(node);
         this.stale.add(node);
@@ -331,7 +322,7 @@ export class Tree {
       this.layout.update();
       if (folded.length > 0) this.notify();
       this.scheduleFolding();
-    }, SETTLE_MS);
+    }, FOLD_EVERY_MS);
   }
 
   private notify(): void {

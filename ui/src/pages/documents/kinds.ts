@@ -7,23 +7,23 @@ import { rehearses } from '../../components/format';
 interface DocKind {
   label: string;
   /** An append-only list of entries. */
-  pad: boolean;
+  scratchpad: boolean;
   /** Written by the platform, not produced by the work. */
   own: boolean;
 }
 
 const KINDS: Record<string, DocKind> = {
-  'document.homework.workspace': { label: 'workspace', pad: false, own: true },
-  'document.homework.scratchpad.root': { label: 'main scratchpad', pad: true, own: true },
-  'document.homework.scratchpad.exec': { label: 'branch scratchpad', pad: true, own: true },
-  'document.homework.plan': { label: 'plan', pad: false, own: true },
-  'document.homework.summary.iteration': { label: 'summary of iterations', pad: false, own: true },
-  'document.tree_agent.scratchpad': { label: 'scratchpad', pad: true, own: true },
-  'document.tree_agent.artifact': { label: 'result of a node', pad: false, own: false },
+  'document.homework.workspace': { label: 'workspace', scratchpad: false, own: true },
+  'document.homework.scratchpad.root': { label: 'main scratchpad', scratchpad: true, own: true },
+  'document.homework.scratchpad.exec': { label: 'branch scratchpad', scratchpad: true, own: true },
+  'document.homework.plan': { label: 'plan', scratchpad: false, own: true },
+  'document.homework.summary.iteration': { label: 'summary of iterations', scratchpad: false, own: true },
+  'document.tree_agent.scratchpad': { label: 'scratchpad', scratchpad: true, own: true },
+  'document.tree_agent.artifact': { label: 'result of a node', scratchpad: false, own: false },
 };
 
 export function kindOf(doc: Pick<Doc, 'type_key'>): DocKind {
-  return KINDS[doc.type_key] ?? { label: doc.type_key.replace(/^document\.?/, '').replaceAll(/[._]/g, ' ') || 'document', pad: false, own: false };
+  return KINDS[doc.type_key] ?? { label: doc.type_key.replace(/^document\.?/, '').replaceAll(/[._]/g, ' ') || 'document', scratchpad: false, own: false };
 }
 
 export function runOf(doc: Pick<Doc, 'props'>): string | null {

@@ -3,33 +3,34 @@
 import { workspace as readWorkspace } from '../../api/runs';
 import type { Document as Doc, Task, Workspace } from '../../api/shapes';
 import { kindOf } from '../documents/kinds';
-import type { Session } from './session.svelte';
+import type { OpenRun } from './open-run.svelte';
 
 /** A working run changes many times a second; it is read at most this often. */
 const PAUSE_MS = 1_500;
 
-export interface Leaf {
+/** A document or a task, with what belongs to it. */
+export interface WorkspaceItem {
   id: string;
-  kind: 'document' | 'task';
   title: string;
   label: string;
+  /** Written by the platform, not produced by the work. */
   own: boolean;
   doc: Doc | null;
   task: Task | null;
-  children: Leaf[];
+  children: WorkspaceItem[];
 }
 
-export class Files {
+export class RunWorkspace {
   all = $state.raw<Workspace | null>(null);
   error = $state.raw<unknown>(null);
   /** Counts readings, so that an open document is read again too. */
   readings = $state(0);
 
-  constructor(private readonly session: Session) {
+  constructor(private readonly openRun: OpenRun) {
     let last = 0;
     $effect(() => {
-      if (!session.opened) return;
-      void session.seen.head;
+      if (!openRun.opened) return;
+      void openRun.seen.head;
       const timer = setTimeout(
         () => {
           last = Date.now();
@@ -43,7 +44,7 @@ export class Files {
 
   async read(): Promise<void> {
     try {
-      this.all = await readWorkspace(this.session.id);
+      this.all = await readWorkspace(this.openRun.id);
       this.error = null;
       this.readings += 1;
     } catch (error) {
@@ -52,29 +53,27 @@ export class Files {
   }
 
   /** The tree as it was at a time, or as it is. */
-  tree(until: string | null): Leaf[] {
-    return grow(this.all, until);
+  tree(until: string | null): WorkspaceItem[] {
+    return this.all ? treeOf(this.all, until) : [];
   }
 }
 
-function grow(all: Workspace | null, until: string | null): Leaf[] {
-  if (!all) return [];
+function treeOf(all: Workspace, until: string | null): WorkspaceItem[] {
   const known = (created: string): boolean => until === null || created <= until;
-  const leaves = new Map<string, Leaf>();
-  for (const doc of all.documents)
-    if (known(doc.created_at)) leaves.set(doc.id, { id: doc.id, kind: 'document', title: doc.title, label: kindOf(doc).label, own: kindOf(doc).own, doc, task: null, children: [] });
-  for (const task of all.tasks) if (known(task.created_at)) leaves.set(task.id, { id: task.id, kind: 'task', title: task.title, label: 'task', own: false, doc: null, task, children: [] });
+  const items = new Map<string, WorkspaceItem>();
+  for (const doc of all.documents) if (known(doc.created_at)) items.set(doc.id, { id: doc.id, title: doc.title, label: kindOf(doc).label, own: kindOf(doc).own, doc, task: null, children: [] });
+  for (const task of all.tasks) if (known(task.created_at)) items.set(task.id, { id: task.id, title: task.title, label: 'task', own: false, doc: null, task, children: [] });
   const placed = new Set<string>();
   for (const edge of all.edges) {
-    const [parent, child] = [leaves.get(edge.src), leaves.get(edge.dst)];
+    const [parent, child] = [items.get(edge.src), items.get(edge.dst)];
     if (!parent || !child || placed.has(child.id) || parent === child || holds(child, parent)) continue;
     placed.add(child.id);
     parent.children.push(child);
   }
-  return [...leaves.values()].filter((leaf) => !placed.has(leaf.id));
+  return [...items.values()].filter((item) => !placed.has(item.id));
 }
 
-/** Builds the tree. Edges may form cycles; the tree must not. */
-function holds(leaf: Leaf, other: Leaf): boolean {
-  return leaf.children.some((child) => child === other || holds(child, other));
+/** Whether one belongs to the other. Edges may form cycles; the tree must not. */
+function holds(item: WorkspaceItem, other: WorkspaceItem): boolean {
+  return item.children.some((child) => child === other || holds(child, other));
 }

@@ -1,0 +1,1 @@
+import{ft as e}from"./disclose-version-BFDHAcgT.js";e();
