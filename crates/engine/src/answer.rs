@@ -13,8 +13,8 @@ pub const MAX_TOOL_CALLS: usize = 8;
 pub const NOT_RUN: &str = "not run: limit";
 /// The most errors sent back: one repair can fix about this many.
 const MAX_ERRORS: usize = 20;
-const MAX_TEXT: usize = 20_000;
-const MAX_LIST: usize = 50;
+const MAX_TEXT_BYTES: usize = 20_000;
+const MAX_LIST_ITEMS: usize = 50;
 
 /// `null` and absent both mean the default.
 pub fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -78,9 +78,9 @@ fn misfits<T: Check>(value: &Value, error: &serde_json::Error) -> Vec<String> {
 }
 
 pub(crate) fn too_long(field: &str, text: &str) -> Option<String> {
-    (text.len() > MAX_TEXT).then(|| format!("{field} has {} bytes; {MAX_TEXT} is the most", text.len()))
+    (text.len() > MAX_TEXT_BYTES).then(|| format!("{field} has {} bytes; {MAX_TEXT_BYTES} is the most", text.len()))
 }
 
 pub(crate) fn too_many(field: &str, length: usize) -> Option<String> {
-    (length > MAX_LIST).then(|| format!("{field} has {length} items; {MAX_LIST} is the most"))
+    (length > MAX_LIST_ITEMS).then(|| format!("{field} has {length} items; {MAX_LIST_ITEMS} is the most"))
 }

@@ -123,7 +123,7 @@ pub const IMPLIED_MAX_TOKENS: u64 = 2_000_000;
 /// What one last call (report, aggregation, reflection) may use when everything else is spent.
 pub const WRAP_UP_TOKENS: u64 = 16_000;
 /// How the wrap-up reserve is priced: the last call's prompt and its answer.
-const WRAP_UP_OUTPUT: u64 = 4_000;
+const WRAP_UP_OUTPUT_TOKENS: u64 = 4_000;
 
 /// What one call may cost at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,9 +143,9 @@ impl Reserve {
     }
 
     pub fn wrap_up(models: &Models) -> Reserve {
-        let input = WRAP_UP_TOKENS - WRAP_UP_OUTPUT;
+        let input = WRAP_UP_TOKENS - WRAP_UP_OUTPUT_TOKENS;
         let price = models.powerful.price.unwrap_or(Price::FREE);
-        Reserve { tokens: WRAP_UP_TOKENS, cost_usd: Usd(price.cost(input, 0, WRAP_UP_OUTPUT)) }
+        Reserve { tokens: WRAP_UP_TOKENS, cost_usd: Usd(price.cost(input, 0, WRAP_UP_OUTPUT_TOKENS)) }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::effect::ToolSpec;
 use crate::ids::{ActorId, LessonId, RunId};
 use crate::prompt::{self, Quote, Sections, YOUR_IDENTITY};
 use crate::run::{Facts, Shared};
-use crate::task::{READ_SCRATCHPAD, SCRATCHPAD_CHARACTERS};
+use crate::task::{MAX_SCRATCHPAD_CHARS, READ_SCRATCHPAD};
 use crate::words::words;
 use crate::workspace::Mutation;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,11 @@ pub const ADD_LESSON: &str = "add_lesson";
 pub const DESCRIPTION: &str = "Note down something that will help you in other work, with where you know it from. It is pending until your owner, \
      or the success of this run, promotes it to your scratchpad.";
 /// The most characters of one lesson.
-pub const LONGEST: usize = 1_000;
+pub const MAX_LESSON_CHARS: usize = 1_000;
 /// The most lessons of one executor, or of one generation of a node.
-pub const MOST: usize = 5;
+pub const MAX_LESSONS_PER_CALLER: usize = 5;
 /// The most subagents one run may delegate to.
-pub const MOST_AGENTS: usize = 8;
+pub const MAX_AGENTS_PER_RUN: usize = 8;
 const HEADING: &str = "## Lessons";
 
 words! {
@@ -56,7 +56,7 @@ impl Learned {
 pub fn spec() -> ToolSpec {
     ToolSpec {
         name: ADD_LESSON.into(),
-        arguments: format!("text: 1-{LONGEST} characters"),
+        arguments: format!("text: 1-{MAX_LESSON_CHARS} characters"),
         description: DESCRIPTION.into(),
         read: false,
         outside: None,
@@ -75,7 +75,7 @@ impl Allowance {
     pub(crate) fn beside(calls: &[Call]) -> Allowance {
         let failed = |call: &Call| call.result.as_ref().is_some_and(|result| !result.ok);
         let left = calls.iter().filter(|call| call.tool == ADD_LESSON && !failed(call)).count();
-        Allowance(MOST.saturating_sub(left))
+        Allowance(MAX_LESSONS_PER_CALLER.saturating_sub(left))
     }
 
     /// Why the call at this index of a round is not made, if it is not.
@@ -84,7 +84,7 @@ impl Allowance {
         if index >= most {
             return Some(NOT_RUN.into());
         }
-        over.then(|| format!("not kept: there are {MOST} lessons already, and that is the most"))
+        over.then(|| format!("not kept: there are {MAX_LESSONS_PER_CALLER} lessons already, and that is the most"))
     }
 
     /// Whether this lesson is beyond the limit.
@@ -172,7 +172,7 @@ pub fn remembered(pad: &str, lesson: &str, run: Option<RunId>) -> Option<String>
         None if pad.trim().is_empty() => format!("{HEADING}\n\n{item}"),
         None => format!("{}\n\n{HEADING}\n\n{item}", pad.trim_end()),
     };
-    (text.chars().count() <= SCRATCHPAD_CHARACTERS).then_some(text)
+    (text.chars().count() <= MAX_SCRATCHPAD_CHARS).then_some(text)
 }
 
 #[cfg(test)]
@@ -194,9 +194,9 @@ mod tests {
     #[test]
     fn b15_a_scratchpad_never_grows_beyond_what_it_holds() {
         let run = RunId(uuid::Uuid::from_u128(7));
-        let full = "ä".repeat(SCRATCHPAD_CHARACTERS - 100);
+        let full = "ä".repeat(MAX_SCRATCHPAD_CHARS - 100);
         assert_eq!(remembered(&full, &"x".repeat(50), Some(run)), None);
         let kept = remembered(&full, &"x".repeat(20), Some(run)).expect("room");
-        assert!(kept.chars().count() <= SCRATCHPAD_CHARACTERS && kept.ends_with(&format!("(run {run})\n")), "{kept}");
+        assert!(kept.chars().count() <= MAX_SCRATCHPAD_CHARS && kept.ends_with(&format!("(run {run})\n")), "{kept}");
     }
 }

@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 const PROMPT_BYTES: usize = 72_000;
 /// A prompt of this size and this answer fit the wrap-up reserve.
 const WRAP_UP_BYTES: usize = 34_000;
-const WRAP_UP_ANSWER: u32 = 4_000;
+const WRAP_UP_ANSWER_TOKENS: u32 = 4_000;
 /// Below this the rules of a role and an answer leave no room for the work itself.
-pub const LEAST_WINDOW: u32 = 6_000;
+pub const MIN_CONTEXT_TOKENS: u32 = 6_000;
 const BYTES_PER_TOKEN: usize = 3;
 /// How much of a rejected answer, and of its errors, is shown in the repair request.
 const REJECTED_BYTES: u32 = 12_000;
 const ERRORS_BYTES: usize = 3_000;
 const SHOWN_QUESTIONS: usize = 20;
 /// In characters. A person sees the whole question; the model wrote the call it is about and needs only its beginning.
-const QUESTION_CHARACTERS: usize = 5_000;
+const MAX_QUESTION_CHARS: usize = 5_000;
 const SHOWN_MESSAGES: usize = 20;
 
 /// The section that makes a call a subagent's; the rules for subagents are sent with it.
@@ -49,7 +49,7 @@ impl Size {
         match self {
             Size::Ordinary => able,
             Size::Brief(most) => able.min(most),
-            Size::WrapUp => able.min(WRAP_UP_ANSWER),
+            Size::WrapUp => able.min(WRAP_UP_ANSWER_TOKENS),
         }
     }
 
@@ -126,7 +126,7 @@ pub fn questions(shared: &Shared) -> Vec<Value> {
         .into_iter()
         .rev()
         .map(|question| {
-            let text = crate::shorten::text(&question.text, QUESTION_CHARACTERS);
+            let text = crate::shorten::text(&question.text, MAX_QUESTION_CHARS);
             let mut line = json!({ "question_id": question.id, "text": text, "answer": question.answer });
             if let Some(closed) = question.closed {
                 line["closed"] = json!(closed);

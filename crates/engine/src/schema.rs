@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// The longest piece of a wrong value that is quoted.
-const QUOTED: usize = 60;
+const QUOTED_CHARS: usize = 60;
 
 pub fn misfits(value: &Value, schema: &Value, place: &str, errors: &mut Vec<String>) {
     // Nullable fields may be null whatever their type is; what must not be is said by who reads the answer.
@@ -64,7 +64,7 @@ fn is_a(value: &Value, kind: &str) -> bool {
 }
 
 fn shown(value: &Value) -> String {
-    crate::shorten::text(&value.to_string(), QUOTED)
+    crate::shorten::text(&value.to_string(), QUOTED_CHARS)
 }
 
 #[cfg(test)]

@@ -9,15 +9,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// A single result is shown in full up to this size.
-pub const RESULT_CHARS: u32 = 24_000;
+pub const SHOWN_RESULT_CHARS: u32 = 24_000;
 /// In bytes; a shorter excerpt of a list item is not worth showing.
-const LEAST_ITEM: usize = 240;
+const MIN_ITEM_BYTES: usize = 240;
 /// The same for a result with its frame.
-const LEAST_QUOTE: usize = 480;
+const MIN_QUOTE_BYTES: usize = 480;
 /// In bytes: what names, ids and arguments around a result may take when room is short.
-const FRAME: usize = 600;
+const FRAME_BYTES: usize = 600;
 /// Bytes reserved for the list of cuts.
-const NOTES: usize = 1_600;
+const NOTES_BYTES: usize = 1_600;
 
 #[derive(Default)]
 pub struct Sections {
@@ -83,7 +83,7 @@ impl Quote {
     }
 
     fn within(&self, bytes: usize) -> Quote {
-        let short = FRAME.min(bytes / 4 * 3);
+        let short = FRAME_BYTES.min(bytes / 4 * 3);
         let frame = if self.bytes() <= bytes { self.frame.clone() } else { shorten::to_fit(&self.frame, short) };
         let beside = shorten::size(&frame) + self.field.len() + 6;
         let mut quote = Quote { frame, field: self.field, content: self.content, limit: self.limit };
@@ -143,7 +143,7 @@ impl Sections {
             frame: json!({ "call_id": call.id, "tool": call.tool, "arguments": call.arguments, "ok": result.ok, "event": format!("event:{}", result.seq) }),
             field: if result.ok { "result" } else { "error" },
             content: Some(result.content),
-            limit: result.bytes_of(RESULT_CHARS),
+            limit: result.bytes_of(SHOWN_RESULT_CHARS),
         };
         self.quoted("tool_results", calls.map(quote).collect());
     }
@@ -182,10 +182,10 @@ impl Sections {
     pub fn fitted(mut self, room: usize, most: usize) -> Vec<Part> {
         let said = |notes: &[String]| notes.iter().map(|note| note.len() + 3).sum::<usize>();
         if self.bytes() + said(&self.notes) > room {
-            self.shrink(room.saturating_sub(NOTES + said(&self.notes)), most.saturating_sub(NOTES));
+            self.shrink(room.saturating_sub(NOTES_BYTES + said(&self.notes)), most.saturating_sub(NOTES_BYTES));
         }
         let notes = std::mem::take(&mut self.notes);
-        let fits = shorten::to_fit(&json!(notes), NOTES + said(&notes).min(NOTES));
+        let fits = shorten::to_fit(&json!(notes), NOTES_BYTES + said(&notes).min(NOTES_BYTES));
         let mut parts: Vec<Part> = self.list.into_iter().flat_map(Section::parts).collect();
         if !notes.is_empty() {
             parts.push(Part::Text(format!("## trimmed\n{fits}\n\n")));
@@ -206,7 +206,7 @@ impl Sections {
             }
             if let Body::Quoted(quotes) = &section.body {
                 // One result alone may need more than the room there is.
-                let largest = quotes.iter().map(Quote::content_bytes).max().unwrap_or_default() + FRAME;
+                let largest = quotes.iter().map(Quote::content_bytes).max().unwrap_or_default() + FRAME_BYTES;
                 let others = fixed + granted - grant;
                 grant = grant.max((largest + section.name.len() + 40).min(most.saturating_sub(others)));
             }
@@ -244,8 +244,8 @@ impl Section {
                 let all = items.len();
                 let sizes: Vec<usize> = items.iter().map(|item| item.len() + 1).collect();
                 let kept = match keep {
-                    Keep::First => 0..fitting(sizes.iter(), bytes, LEAST_ITEM),
-                    Keep::Newest => all - fitting(sizes.iter().rev(), bytes, LEAST_ITEM)..all,
+                    Keep::First => 0..fitting(sizes.iter(), bytes, MIN_ITEM_BYTES),
+                    Keep::Newest => all - fitting(sizes.iter().rev(), bytes, MIN_ITEM_BYTES)..all,
                 };
                 let each = level(&sizes[kept.clone()].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
                 *items = items[kept].iter().map(|item| shortened(item, each.saturating_sub(1))).collect();
@@ -255,7 +255,7 @@ impl Section {
             Body::Quoted(quotes) => {
                 let all = quotes.len();
                 let sizes: Vec<usize> = quotes.iter().map(Quote::bytes).collect();
-                let kept = all - fitting(sizes.iter().rev(), bytes, LEAST_QUOTE);
+                let kept = all - fitting(sizes.iter().rev(), bytes, MIN_QUOTE_BYTES);
                 let each = level(&sizes[kept..].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
                 *quotes = quotes[kept..].iter().map(|quote| quote.within(each)).collect();
                 let counted = format!("{name}: {} of {all} shown", quotes.len());

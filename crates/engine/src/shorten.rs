@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 /// Longer than any id: what identifies something is never cut.
-const SHORTEST_TEXT: usize = 64;
+const MIN_TEXT_BYTES: usize = 64;
 
 /// The first `most` characters, and how many there were.
 pub fn text(text: &str, most: usize) -> String {
@@ -21,14 +21,14 @@ pub fn to_fit(value: &Value, bytes: usize) -> Value {
     if size(value) <= bytes {
         return value.clone();
     }
-    let (mut longest, mut most) = (bytes.max(SHORTEST_TEXT), usize::MAX);
+    let (mut longest, mut most) = (bytes.max(MIN_TEXT_BYTES), usize::MAX);
     loop {
         let shorter = reduced(value, longest, most);
         if size(&shorter) <= bytes {
             return shorter;
         }
-        if longest > SHORTEST_TEXT {
-            longest = (longest * 2 / 3).max(SHORTEST_TEXT);
+        if longest > MIN_TEXT_BYTES {
+            longest = (longest * 2 / 3).max(MIN_TEXT_BYTES);
         } else if most > 1 {
             most = if most == usize::MAX { longest_list(value) } else { most } / 2;
         } else {

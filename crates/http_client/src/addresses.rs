@@ -5,7 +5,7 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-const MOST_URL: usize = 2_000;
+const MAX_URL_BYTES: usize = 2_000;
 
 /// Whether requests may go to this machine and its networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub enum PrivateAddresses {
 
 /// The URL, if its text allows a request. The resolver checks the addresses of its name.
 pub fn check_url(text: &str, private: PrivateAddresses) -> Result<Url, String> {
-    if text.len() > MOST_URL {
-        return Err(format!("the URL has {} characters; at most {MOST_URL} are allowed", text.len()));
+    if text.len() > MAX_URL_BYTES {
+        return Err(format!("the URL has {} characters; at most {MAX_URL_BYTES} are allowed", text.len()));
     }
     let url = Url::parse(text).map_err(|error| format!("it is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {

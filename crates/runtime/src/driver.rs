@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// How long calls in flight may take to finish once the process is asked to stop.
-const DRAIN: Duration = Duration::from_secs(8);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 /// Commits a tool may lose to other writers of the same document before it is refused.
-const CONFLICTS: u32 = 3;
+const MAX_CONFLICTS: u32 = 3;
 
 /// Why a driver let go of its run.
 #[derive(Debug, PartialEq, Eq)]
@@ -356,7 +356,7 @@ impl Driver {
     fn count_conflict(&mut self, entity: Uuid) {
         let count = self.conflicts.entry(entity).or_default();
         *count += 1;
-        if *count >= CONFLICTS {
+        if *count >= MAX_CONFLICTS {
             let writers = self.drafted.iter().filter(|(_, entities)| entities.contains(&entity));
             let why = format!("{entity} is being changed by others; read it again and retry");
             self.denied.extend(writers.map(|(effect, _)| (effect.clone(), why.clone())));
@@ -391,7 +391,7 @@ impl Driver {
                 if self.flights.is_empty() {
                     return Err(DriveEnd::Drained);
                 }
-                self.drain_until = Some(Instant::now() + DRAIN);
+                self.drain_until = Some(Instant::now() + DRAIN_TIMEOUT);
             }
             () = until(drained) => return Err(DriveEnd::Drained),
             () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => self.tell(Input::Tick),

@@ -290,7 +290,7 @@ pub trait Library: Send + Sync + 'static {
 }
 
 /// How many documents and tasks a project has at most, unless the configuration says otherwise.
-pub const PROJECT_ITEMS: u64 = 100_000;
+pub const DEFAULT_ITEMS_PER_PROJECT: u64 = 100_000;
 
 /// The person who owns everything on a fresh machine.
 pub const LOCAL_HANDLE: &str = "local";

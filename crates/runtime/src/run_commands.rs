@@ -59,13 +59,13 @@ pub(crate) struct Inner {
 }
 
 /// How often one command may lose to other appends before it is given up.
-const TRIES: usize = 50;
+const MAX_APPEND_ATTEMPTS: usize = 50;
 /// The time between a claim in this process and the mailbox of its new driver.
-const TAKING_UP: Duration = Duration::from_millis(5);
+const MAILBOX_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// For how long a command may keep drivers away from a run that nobody drove.
-const ABSENCE: Duration = Duration::from_secs(5);
+const COMMAND_LEASE: Duration = Duration::from_secs(5);
 /// How often a waiting client looks for a run that another process drives.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Inner {
     pub(crate) fn drivers(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>> {
@@ -145,10 +145,10 @@ impl RunCommands {
             return self.record_as(id, command, actor, None).await;
         }
         let log = &self.inner.log;
-        let absence = log.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id), &[]).await?.pop();
+        let absence = log.claim(&format!("command:{id}"), 1, COMMAND_LEASE, Some(id), &[]).await?.pop();
         if absence.is_none() {
             // Somebody has taken it up. If that was here and now, they know since when nobody was at work, and we do not.
-            tokio::time::sleep(TAKING_UP).await;
+            tokio::time::sleep(MAILBOX_POLL_INTERVAL).await;
             if let Some(answer) = self.ask_driver(id, &command, actor).await {
                 return answer;
             }
@@ -171,7 +171,7 @@ impl RunCommands {
     ) -> Result<RunRow, CommandError> {
         // By the clock that all processes share: the run's driver may be elsewhere.
         let time = self.inner.log.time().await?;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_APPEND_ATTEMPTS {
             let mut run = load(self.inner.log.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
             let now = time.max(run.shared.updated_at);
             if let Some(claimed) = absence {
@@ -242,7 +242,7 @@ impl RunCommands {
             tokio::select! {
                 biased;
                 () = lifecycle_changed(&mut lifecycle, id) => {}
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }

@@ -8,7 +8,7 @@ use engine::view::{FORMAT, View};
 
 /// A checkpoint is stored after every event whose seq is a multiple of this.
 pub const CHECKPOINT_INTERVAL: u64 = 5_000;
-const PAGE: usize = 1_000;
+const PAGE_EVENTS: usize = 1_000;
 
 /// The view after `seq`; `None` when the run has no such event.
 pub async fn view_at(log: &(impl Log + ?Sized), run: RunId, seq: u64) -> Result<Option<View>, StoreError> {
@@ -29,7 +29,7 @@ pub async fn fold_to(
     let mut view = from.filter(|view| view.seq() <= seq);
     loop {
         let reached = view.as_ref().map_or(0, View::seq);
-        let wanted = (seq - reached).min(PAGE as u64) as usize;
+        let wanted = (seq - reached).min(PAGE_EVENTS as u64) as usize;
         if wanted == 0 {
             return Ok(view);
         }

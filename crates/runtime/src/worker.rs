@@ -35,10 +35,10 @@ pub struct WorkerConfig {
 }
 
 /// Ready runs are looked for at least this often, even if every hint is lost.
-const POLL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a database file on this machine may fail before waiting clients are told.
-const PATIENCE: Duration = Duration::from_secs(30);
-const WATCH_EVERY: Duration = Duration::from_millis(100);
+const DATABASE_GRACE: Duration = Duration::from_secs(30);
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 pub struct Worker {
     commands: RunCommands,
@@ -94,10 +94,10 @@ impl Worker {
     /// Drive until `cancel`, then stop the drivers, which wait for calls in flight for a limited time, and release every lease.
     pub async fn serve(mut self, cancel: CancellationToken) {
         let mut renewal = tokio::time::interval(self.config.lease / 3);
-        let mut watch = tokio::time::interval(WATCH_EVERY);
+        let mut watch = tokio::time::interval(WATCH_INTERVAL);
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         watch.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut poll = tokio::time::interval(POLL);
+        let mut poll = tokio::time::interval(POLL_INTERVAL);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let commands = self.commands.clone();
@@ -109,7 +109,7 @@ impl Worker {
                 _ = watch.tick(), if self.config.shared && !self.held.is_empty() => { self.watch().await; continue }
                 Some(ended) = self.drivers.join_next_with_id(), if !self.drivers.is_empty() => self.ended(ended).await,
                 () = commands.inner.work_available.notified() => {}
-                () = commands.inner.log.wakeup(POLL) => {}
+                () = commands.inner.log.wakeup(POLL_INTERVAL) => {}
                 _ = poll.tick() => {}
             }
             self.claim().await;
@@ -242,7 +242,8 @@ impl Worker {
     /// A shared database comes back. A file on this machine that keeps failing does not, so waiting clients are told.
     fn store_failed(&mut self, error: &StoreError) {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
-        let lasting = !self.config.shared && matches!(error, StoreError::Unavailable(_)) && since.elapsed() > PATIENCE;
+        let lasting =
+            !self.config.shared && matches!(error, StoreError::Unavailable(_)) && since.elapsed() > DATABASE_GRACE;
         if lasting || matches!(error, StoreError::Unusable(_)) {
             self.commands.inner.unable.send_replace(Some(error.to_string()));
         }

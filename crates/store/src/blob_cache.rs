@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// About three megabytes; then it starts afresh.
-const MOST: usize = 50_000;
+const MAX_CACHED_HASHES: usize = 50_000;
 
 #[derive(Default)]
 pub(crate) struct BlobCache(Mutex<HashSet<(RunId, Hash)>>);
@@ -24,7 +24,7 @@ impl BlobCache {
     /// After the commit.
     pub(crate) fn remember(&self, run: RunId, blobs: &[Blob]) {
         let mut known = self.lock();
-        if known.len() + blobs.len() > MOST {
+        if known.len() + blobs.len() > MAX_CACHED_HASHES {
             known.clear();
         }
         known.extend(blobs.iter().map(|blob| (run, blob.hash)));

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 const TEXTS_AT_ONCE: usize = 200;
 /// A task has at most fifty steps that count, and as many that do not.
-const MOST_STEPS: usize = 1_000;
+const MAX_STEPS_LISTED: usize = 1_000;
 
 impl SqlStore {
     pub(crate) async fn all<T>(
@@ -118,7 +118,7 @@ impl Library for SqlStore {
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
         let mut query = seen_of_run(&agents::STEPS, scope, run);
-        query.push(" ORDER BY step LIMIT ").bind(MOST_STEPS);
+        query.push(" ORDER BY step LIMIT ").bind(MAX_STEPS_LISTED);
         self.all(query, agents::read_step).await
     }
 

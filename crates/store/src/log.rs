@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const IDS_AT_ONCE: usize = 500;
 /// Runs that changed lately, as many as anybody looks at.
-const MOST_CHANGED: usize = 1_000;
+const MAX_CHANGED_RUNS: usize = 1_000;
 const CHECKPOINT: &str =
     "SELECT body FROM run_checkpoints WHERE run_id = ?1 AND seq <= ?2 AND format = ?3 ORDER BY seq DESC LIMIT 1";
 const KEEP_CHECKPOINT: &str = "INSERT INTO run_checkpoints (run_id, seq, format, body) VALUES (?1, ?2, ?3, ?4) \
@@ -134,7 +134,7 @@ impl Log for SqlStore {
 
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
         let mut query = Query::new(format!("SELECT id, updated_at FROM ({}) r WHERE updated_at > ", *ALL_RUNS));
-        query.bind(since.0).push(" ORDER BY updated_at DESC, id DESC LIMIT ").bind(MOST_CHANGED);
+        query.bind(since.0).push(" ORDER BY updated_at DESC, id DESC LIMIT ").bind(MAX_CHANGED_RUNS);
         let found = self.backend.read(query.statement()).await?;
         found.iter().map(|row| Ok((row.parse(0)?, Timestamp(row.int(1)?)))).collect()
     }

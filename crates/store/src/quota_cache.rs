@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// Answered from one count at most.
-const MOST_AT_ONCE: u64 = 1_000;
+const MAX_ITEMS_PER_COUNT: u64 = 1_000;
 /// Other processes may be filling the same project: no single one takes more of what is left than this part of it.
 const PART: u64 = 8;
 /// Projects remembered; with more, everything is counted again.
@@ -41,7 +41,7 @@ impl QuotaCache {
         if left.len() >= PROJECTS {
             left.clear();
         }
-        left.insert(project, (room / PART).min(MOST_AT_ONCE));
+        left.insert(project, (room / PART).min(MAX_ITEMS_PER_COUNT));
         true
     }
 }

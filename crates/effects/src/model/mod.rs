@@ -274,13 +274,13 @@ impl Gateway {
 
     async fn offered(&self, endpoint: &Endpoint) -> Result<Vec<String>, WireError> {
         const LIST_TIMEOUT: Duration = Duration::from_secs(5);
-        const MOST_LIST: usize = 4 * 1024 * 1024;
+        const MAX_LIST_BYTES: usize = 4 * 1024 * 1024;
         let request = endpoint.client.get(endpoint.url("models")).headers(endpoint.headers()).timeout(LIST_TIMEOUT);
         let mut response = request.send().await.map_err(http_call::not_sent)?;
         if !response.status().is_success() {
             return Err(http_call::refusal(response, LIST_TIMEOUT).await);
         }
-        let body = http_call::body(&mut response, MOST_LIST, LIST_TIMEOUT).await?;
+        let body = http_call::body(&mut response, MAX_LIST_BYTES, LIST_TIMEOUT).await?;
         let answer: Value =
             serde_json::from_slice(&body).map_err(|_| WireError::Broke("its list of models is not JSON".into()))?;
         let listed = answer["data"].as_array().into_iter().flatten();

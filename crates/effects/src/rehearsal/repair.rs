@@ -3,13 +3,13 @@
 use super::sections::Sections;
 use serde_json::{Map, Value, json};
 
-const CORRECTIONS_MAX: usize = 2;
+const MAX_CORRECTED_CALLS: usize = 2;
 /// Optional arguments that may refer to something that does not exist; the call works without them.
 const DOUBTFUL: [&str; 3] = ["project_id", "parent_document_id", "version"];
 
 pub(super) fn answer(sections: &Sections) -> Value {
     let corrected = sections.items("failed_calls").into_iter().filter_map(|call| corrected(sections, call));
-    json!({"corrected_calls": corrected.take(CORRECTIONS_MAX).collect::<Vec<_>>()})
+    json!({"corrected_calls": corrected.take(MAX_CORRECTED_CALLS).collect::<Vec<_>>()})
 }
 
 /// `None` if the call cannot be improved.

@@ -9,7 +9,7 @@ use runtime::agents::AgentRecord;
 use runtime::ports::{Library, StoreError};
 
 /// The most projects of one subagent that a run without a list of projects can reach.
-const MOST_PROJECTS: usize = 1_000;
+const MAX_PROJECTS: usize = 1_000;
 
 /// The run's context, narrowed to what its subagent may use.
 pub async fn agent_scope(
@@ -59,7 +59,7 @@ fn may(registry: &Registry, agent: &AgentRecord, call: &ToolCall) -> bool {
 async fn shared(store: &dyn Library, run: &RunContext, agent: &AgentRecord) -> Result<Vec<ProjectId>, StoreError> {
     let both = agent.scope();
     if run.projects.is_empty() {
-        let found = store.projects(&both, None, MOST_PROJECTS).await?;
+        let found = store.projects(&both, None, MAX_PROJECTS).await?;
         return Ok(found.into_iter().map(|project| project.id).collect());
     }
     let mut shared = Vec::new();

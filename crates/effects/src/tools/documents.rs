@@ -2,7 +2,7 @@
 //! by themselves, so reading them never counts as progress.
 
 use super::arguments::{
-    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
+    ArgumentType, Arguments, Field, LIMIT, MAX_CONTENT_CHARS, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
     TARGET_PROJECT, TITLE, VERSION, optional, required,
 };
 use super::props;
@@ -49,7 +49,7 @@ pub(super) const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[
             TITLE,
-            required("content", ArgumentType::Text { max: CONTENT_MAX }, "Its text, in Markdown."),
+            required("content", ArgumentType::Text { max: MAX_CONTENT_CHARS }, "Its text, in Markdown."),
             TARGET_PROJECT,
             PARENT_DOCUMENT,
             optional("type_key", ArgumentType::TypeKey, "What kind of document; default: document.note."),
@@ -67,12 +67,12 @@ pub(super) const ACTIONS: &[Action] = &[
             NEW_TITLE,
             optional(
                 "content",
-                ArgumentType::Text { max: CONTENT_MAX },
+                ArgumentType::Text { max: MAX_CONTENT_CHARS },
                 "The whole new text; not together with append.",
             ),
             optional(
                 "append",
-                ArgumentType::Text { max: CONTENT_MAX },
+                ArgumentType::Text { max: MAX_CONTENT_CHARS },
                 "Text to add at the end, on a line of its own.",
             ),
             PROPS,
@@ -188,8 +188,8 @@ fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, A
         (None, None) => return Ok(None),
     };
     let length = content.chars().count();
-    if length > CONTENT_MAX {
-        return refuse(format!("the document would have {length} characters; at most {CONTENT_MAX} are allowed"));
+    if length > MAX_CONTENT_CHARS {
+        return refuse(format!("the document would have {length} characters; at most {MAX_CONTENT_CHARS} are allowed"));
     }
     Ok((content != current).then_some(content))
 }

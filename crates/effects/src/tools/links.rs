@@ -11,7 +11,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 /// How many edges between the same two ends are searched for an equal relation.
-const MOST_EDGES: usize = 1_000;
+const MAX_EDGES_SEARCHED: usize = 1_000;
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
@@ -43,7 +43,7 @@ async fn link(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Action
     }
     let (from, to) = (context.entity(src).await?, context.entity(dst).await?);
     let between = EdgeFilter { src: Some(src), dst: Some(dst), run_id: None };
-    let known = context.library.edges(context.scope, between, Slice::first(MOST_EDGES)).await?;
+    let known = context.library.edges(context.scope, between, Slice::first(MAX_EDGES_SEARCHED)).await?;
     if let Some(edge) = known.iter().find(|edge| edge.rel == rel) {
         let content = json!({"edge_id": edge.id, "src_id": src, "dst_id": dst, "rel": rel, "unchanged": true});
         return Ok(ActionOutput::unchanged(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));

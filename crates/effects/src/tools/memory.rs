@@ -6,7 +6,7 @@ use super::{Action, ActionError, ActionOutput, refuse};
 use engine::effect::Class;
 use engine::ids::LessonId;
 use engine::lessons::{self, ADD_LESSON, LessonStatus};
-use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::workspace::{Mutation, Scope};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub(super) const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[required(
             "content",
-            ArgumentType::Text { max: SCRATCHPAD_CHARACTERS },
+            ArgumentType::Text { max: MAX_SCRATCHPAD_CHARS },
             "The whole new text. What is there now is replaced.",
         )],
         handler: |context, arguments| Box::pin(update(context, arguments)),
@@ -35,7 +35,7 @@ pub(super) const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[required(
             "text",
-            ArgumentType::Line { max: lessons::LONGEST },
+            ArgumentType::Line { max: lessons::MAX_LESSON_CHARS },
             "One or two sentences: the fact, and where you know it from.",
         )],
         handler: |context, arguments| Box::pin(add_lesson(context, arguments)),
@@ -57,7 +57,7 @@ async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Acti
     let step = context.stamp()["step"].as_u64().and_then(|step| u32::try_from(step).ok());
     Ok(ActionOutput::changed(
         json!({"version": version + 1, "characters": characters}),
-        format!("scratchpad updated: {characters} of {SCRATCHPAD_CHARACTERS} characters"),
+        format!("scratchpad updated: {characters} of {MAX_SCRATCHPAD_CHARS} characters"),
         vec![Mutation::WriteScratchpad { agent: *agent, content, based_on: version, step }],
     ))
 }

@@ -27,7 +27,7 @@ pub use files::Files;
 pub use hosts::Hosts;
 pub use schema::schema_violations;
 pub use task_tools::{TaskTools, is_task_tool};
-pub use toolbox::{Approval, LONGEST_RESULT, Offer, Offers, Toolbox, Toolboxes, output};
+pub use toolbox::{Approval, MAX_STORED_RESULT_CHARS, Offer, Offers, Toolbox, Toolboxes, output};
 pub use web::Web;
 pub(crate) use web::read_page;
 pub use write_permission::VIEWER_ONLY;
@@ -226,10 +226,10 @@ impl Registry {
 
 /// At most 200 characters without line breaks, for the journal.
 fn one_line(text: &str) -> String {
-    const SUMMARY_MAX: usize = 200;
+    const MAX_SUMMARY_CHARS: usize = 200;
     let line = engine::lines::one_line(text);
-    match line.char_indices().nth(SUMMARY_MAX) {
+    match line.char_indices().nth(MAX_SUMMARY_CHARS) {
         None => line,
-        Some(_) => line.chars().take(SUMMARY_MAX - 1).chain(['…']).collect(),
+        Some(_) => line.chars().take(MAX_SUMMARY_CHARS - 1).chain(['…']).collect(),
     }
 }

@@ -1,7 +1,7 @@
 //! Tools for projects.
 
 use super::arguments::{
-    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PROPS, TITLE, VERSION, optional, required,
+    ArgumentType, Arguments, Field, LIMIT, MAX_CONTENT_CHARS, NEW_TITLE, PROPS, TITLE, VERSION, optional, required,
 };
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const ID: Field = required("project_id", ArgumentType::Id, "The project.");
 const DESCRIPTION: Field =
-    optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What the project is about.");
+    optional("description", ArgumentType::Text { max: MAX_CONTENT_CHARS }, "What the project is about.");
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {

@@ -1,15 +1,18 @@
 //! Tools that search. The library decides what a query means, the same on every database; this module only checks that the
 //! query has a word in it.
 
-use super::arguments::{ArgumentType, Arguments, Field, LIMIT, QUERY_MAX, optional, required};
+use super::arguments::{ArgumentType, Arguments, Field, LIMIT, MAX_QUERY_CHARS, optional, required};
 use super::tool_context::{ToolContext, page};
 use super::{Action, ActionError, ActionOutput, refuse};
 use engine::effect::Class;
 use runtime::ports::{Hit, HitKind, SearchFilter};
 use serde_json::{Value, json};
 
-const QUERY: Field =
-    required("query", ArgumentType::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
+const QUERY: Field = required(
+    "query",
+    ArgumentType::Line { max: MAX_QUERY_CHARS },
+    "Words that must all occur; the last may be a beginning.",
+);
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {

@@ -1,7 +1,7 @@
 //! Tools for tasks.
 
 use super::arguments::{
-    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
+    ArgumentType, Arguments, Field, LIMIT, MAX_CONTENT_CHARS, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
     TARGET_PROJECT, TITLE, VERSION, optional, required,
 };
 use super::props;
@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 const STATES: ArgumentType = ArgumentType::OneOf(&["todo", "in_progress", "blocked", "done"]);
 const ID: Field = required("task_id", ArgumentType::Id, "The task.");
-const DESCRIPTION: Field = optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What is to be done.");
+const DESCRIPTION: Field =
+    optional("description", ArgumentType::Text { max: MAX_CONTENT_CHARS }, "What is to be done.");
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {

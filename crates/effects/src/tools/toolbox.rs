@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A longer description of a tool is cut.
-const LONGEST_DESCRIPTION: usize = 600;
+const MAX_DESCRIPTION_CHARS: usize = 600;
 /// A longer result is cut before it is stored. Prompts show less; the rest can be looked up.
-pub const LONGEST_RESULT: usize = 200_000;
+pub const MAX_STORED_RESULT_CHARS: usize = 200_000;
 
 /// One tool as its server describes it now.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ impl Offer {
         ToolSpec {
             name: self.name.clone(),
             arguments: argument_names(&self.schema),
-            description: cut(&self.description, LONGEST_DESCRIPTION),
+            description: cut(&self.description, MAX_DESCRIPTION_CHARS),
             read: self.class == Class::ReadOnly,
             outside: Some(Outside { server: server.into(), class: self.class, hash: self.hash() }),
         }
@@ -204,10 +204,10 @@ fn is_open(toolbox: &dyn Toolbox, projects: &[ProjectId]) -> bool {
 /// A result from outside: cut to its limit and marked as untrusted wherever it is shown.
 pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
     let size = content.to_string().len();
-    if size > LONGEST_RESULT || is_deeper(&content, MAX_DEPTH) {
+    if size > MAX_STORED_RESULT_CHARS || is_deeper(&content, MAX_DEPTH) {
         let text = content["text"].as_str().map_or_else(|| content.to_string(), str::to_owned);
-        let shown = format!("{size} bytes, shown as a text of up to {LONGEST_RESULT} characters");
-        content = json!({ "text": cut(&text, LONGEST_RESULT), "cut": shown });
+        let shown = format!("{size} bytes, shown as a text of up to {MAX_STORED_RESULT_CHARS} characters");
+        content = json!({ "text": cut(&text, MAX_STORED_RESULT_CHARS), "cut": shown });
     }
     content["source"] = json!(server);
     content["untrusted"] = json!(true);
@@ -231,7 +231,7 @@ fn argument_names(schema: &Value) -> String {
         };
         format!("{name}{optional}{kind}")
     });
-    cut(&named.collect::<Vec<_>>().join(", "), LONGEST_DESCRIPTION)
+    cut(&named.collect::<Vec<_>>().join(", "), MAX_DESCRIPTION_CHARS)
 }
 
 fn item(schema: &Value) -> String {

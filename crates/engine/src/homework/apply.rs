@@ -16,15 +16,15 @@ use crate::run::Shared;
 use crate::workspace::{Artifacts, Named};
 use std::collections::VecDeque;
 
-const KEPT_ENTRIES: usize = 3;
-const KEPT_TAIL: usize = 2;
-const KEPT_HISTORY: usize = 40;
-const KEPT_MADE: usize = 50;
-const KEPT_BRANCHES: usize = 30;
-const KEPT_TOTALS: usize = 200;
-const KEPT_TEXTS: usize = 6;
+const MAX_ENTRIES: usize = 3;
+const MAX_TAIL_ENTRIES: usize = 2;
+const MAX_HISTORY_LINES: usize = 40;
+const MAX_ARTIFACTS: usize = 50;
+const MAX_BRANCHES: usize = 30;
+const MAX_TOTALS: usize = 200;
+const MAX_TEXTS: usize = 6;
 /// In characters. All kept texts together are about what fits the report's request.
-const KEPT_TEXT: usize = 6_000;
+const MAX_TEXT_CHARS: usize = 6_000;
 
 impl State {
     pub(super) fn record_shared(&mut self, fact: &R) {
@@ -102,7 +102,7 @@ impl State {
             H::ExitRefused(fact) => self.refused_exit = fact.reasons.clone(),
             H::ScratchpadAppended(fact) => {
                 self.entries.push_back(fact.markdown.clone());
-                keep_newest(&mut self.entries, KEPT_ENTRIES);
+                keep_newest(&mut self.entries, MAX_ENTRIES);
             }
             H::IterationCompleted(fact) => self.completed(fact),
         }
@@ -135,7 +135,7 @@ impl State {
         let of_executors = self.current.executors.iter_mut().flat_map(|executor| &mut executor.calls);
         if let Some(call) = self.current.calls.iter_mut().chain(of_executors).find(|call| call.id == fact.call_id) {
             call.result = Some(result);
-            let text = call.arguments["content"].as_str().map(|text| crate::shorten::text(text, KEPT_TEXT));
+            let text = call.arguments["content"].as_str().map(|text| crate::shorten::text(text, MAX_TEXT_CHARS));
             self.wrote(&fact.artifacts, text);
         }
         let (tag, iteration) = (self.tag.clone(), self.iteration);
@@ -176,9 +176,9 @@ impl State {
             self.made.retain(|made| made.reference != reference);
             self.made.push_back(CitableEntity { reference, title: title.clone() });
         }
-        keep_newest(&mut self.made, KEPT_MADE);
+        keep_newest(&mut self.made, MAX_ARTIFACTS);
         self.totals.extend(artifacts);
-        self.left_out += self.totals.keep_newest(KEPT_TOTALS);
+        self.left_out += self.totals.keep_newest(MAX_TOTALS);
     }
 
     /// Keeps a written text for the report when its document is known.
@@ -188,7 +188,7 @@ impl State {
         let reference = format!("doc:{id}");
         self.written.retain(|written| written.reference != reference);
         self.written.push_back(DocumentExcerpt { reference, title: title.clone(), text });
-        keep_newest(&mut self.written, KEPT_TEXTS);
+        keep_newest(&mut self.written, MAX_TEXTS);
     }
 
     fn executor_started(&mut self, shared: &Shared, fact: &ExecutorStarted) {
@@ -248,10 +248,10 @@ impl State {
         if let Some(at) = self.branches.iter().position(|branch| branch.id == fact.branch_id) {
             let mut branch = self.branches.remove(at);
             branch.tail.push_back(entry.markdown.clone());
-            keep_newest(&mut branch.tail, KEPT_TAIL);
+            keep_newest(&mut branch.tail, MAX_TAIL_ENTRIES);
             self.branches.push(branch);
         }
-        let quiet = self.branches.len().saturating_sub(KEPT_BRANCHES);
+        let quiet = self.branches.len().saturating_sub(MAX_BRANCHES);
         self.branches.iter_mut().take(quiet).for_each(|branch| branch.tail.clear());
     }
 
@@ -326,7 +326,7 @@ impl State {
         let made = if fact.progress.made { "progress" } else { "no progress" };
         let summary: String = fact.summary.lines().next().unwrap_or_default().chars().take(160).collect();
         self.history.push_back(format!("iteration {} ({made}): {summary}", fact.iteration));
-        if self.history.len() > KEPT_HISTORY {
+        if self.history.len() > MAX_HISTORY_LINES {
             self.history.pop_front();
             self.forgotten += 1;
         }

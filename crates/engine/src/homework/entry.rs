@@ -8,9 +8,9 @@ use crate::workspace::Artifacts;
 use serde_json::Value;
 use std::fmt::Write;
 
-const LINE: usize = 240;
+const MAX_LINE_CHARS: usize = 240;
 /// In characters. An executor's outcome is longer than a line and shorter than a document.
-const LONGEST_OUTCOME: usize = 2_000;
+const MAX_OUTCOME_CHARS: usize = 2_000;
 
 /// One iteration's entry in the main scratchpad.
 pub(crate) fn iteration(
@@ -78,7 +78,7 @@ pub(crate) fn executor(iteration: u32, executor: &Executor, error: Option<&str>)
     );
     let outcome = match (error, &executor.summary) {
         (Some(error), _) => format!("failed: {}", line(error)),
-        (None, Some(summary)) => crate::shorten::text(summary, LONGEST_OUTCOME),
+        (None, Some(summary)) => crate::shorten::text(summary, MAX_OUTCOME_CHARS),
         (None, None) => "done".into(),
     };
     let _ = write!(text, "\n\n**Outcome**: {outcome}");
@@ -194,5 +194,9 @@ fn goes(verdict: &Verdict) -> String {
 /// One line of bounded length.
 fn line(text: &str) -> String {
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if flat.chars().count() <= LINE { flat } else { format!("{}…", flat.chars().take(LINE).collect::<String>()) }
+    if flat.chars().count() <= MAX_LINE_CHARS {
+        flat
+    } else {
+        format!("{}…", flat.chars().take(MAX_LINE_CHARS).collect::<String>())
+    }
 }

@@ -9,8 +9,8 @@ use crate::facts::{self, Fact};
 use crate::time::Timestamp;
 
 /// Delivered messages kept for prompts; unread ones are never dropped.
-const KEPT_MESSAGES: usize = 20;
-const KEPT_QUESTIONS: usize = 200;
+const MAX_MESSAGES: usize = 20;
+const MAX_QUESTIONS: usize = 200;
 
 impl Shared {
     pub(crate) fn apply(&mut self, event: &Event) {
@@ -77,7 +77,7 @@ impl Shared {
                     answered_at: None,
                 });
                 self.bind(asked);
-                if self.questions.len() > KEPT_QUESTIONS
+                if self.questions.len() > MAX_QUESTIONS
                     && let Some(old) = self.questions.iter().position(|question| question.answer.is_some())
                 {
                     self.questions.remove(old);
@@ -183,7 +183,7 @@ impl Shared {
 
     fn queue(&mut self, message: UserMessage) {
         self.messages.push(message);
-        if self.messages.len() > KEPT_MESSAGES
+        if self.messages.len() > MAX_MESSAGES
             && let Some(old) = self.messages.iter().position(|message| message.delivered)
         {
             self.messages.remove(old);

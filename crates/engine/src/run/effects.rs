@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 const MAX_ATTEMPTS: u32 = 6;
 const FIRST_BACKOFF_MS: i64 = 1_000;
 /// A longer wait is one that the provider asked for, and is shown to people.
-pub(super) const LONGEST_BACKOFF_MS: i64 = 30_000;
+pub(super) const MAX_BACKOFF_MS: i64 = 30_000;
 /// The wait after a call that this machine could not make.
 const LOCAL_PAUSE_MS: i64 = 5_000;
 
@@ -328,7 +328,7 @@ impl Run {
             CallFailure::Unreachable | CallFailure::RateLimited | CallFailure::Interrupted => {
                 let backoff = now.plus_ms(self.backoff(effect, flight).max(error.retry_after_ms.unwrap_or(0)));
                 let at = parked.as_ref().map_or(backoff, |parked| parked.until.max(backoff));
-                let asked_to_wait = error.retry_after_ms.is_some_and(|ms| ms > LONGEST_BACKOFF_MS);
+                let asked_to_wait = error.retry_after_ms.is_some_and(|ms| ms > MAX_BACKOFF_MS);
                 let provider = self.provider(effect).filter(|_| asked_to_wait).map(str::to_owned);
                 let parked = parked.or(provider.map(|provider| Parked { provider, until: at }));
                 self.finish(effect, flight.attempt, FinishedAs::Transient, settled, retry(Some(at)), now);
@@ -415,7 +415,7 @@ impl Run {
 
     /// Full jitter, derived: the same attempt of the same call always waits the same time.
     pub(super) fn backoff(&self, effect: &EffectId, flight: &Flight) -> i64 {
-        let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(LONGEST_BACKOFF_MS);
+        let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(MAX_BACKOFF_MS);
         let seed =
             crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
         let draw = u64::from_le_bytes([

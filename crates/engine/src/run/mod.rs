@@ -17,7 +17,7 @@ pub(crate) mod unshown;
 mod warnings;
 
 pub(crate) use admission::least_call;
-pub use admission::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_agents, check_brief};
+pub use admission::{MAX_MESSAGE_CHARS, MAX_OBJECTIVE_CHARS, check_agents, check_brief};
 pub use commands::{Command, NodeCommand, Refusal, Remedy, Reply};
 pub(crate) use commands::{no_such_node, refuse};
 pub(crate) use draft::headline;

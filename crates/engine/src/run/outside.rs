@@ -16,17 +16,17 @@ use crate::time::Timestamp;
 use serde_json::json;
 
 /// Attempts of a repeatable call; after the last one the model is shown the error.
-const ATTEMPTS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 /// The most questions one call may ask.
-const QUESTIONS: u32 = 20;
+const MAX_QUESTIONS_PER_CALL: u32 = 20;
 /// In characters of an error in `effect.finished`; the tool's result holds all of it.
-const LONGEST_ERROR: usize = 600;
+const MAX_ERROR_CHARS: usize = 600;
 
 impl Run {
     pub(super) fn tool_answered(&mut self, effect: &EffectId, flight: &Flight, outcome: &ToolOutcome, now: Timestamp) {
         let (finished, error) = match &outcome.result {
             Ok(_) => (FinishedAs::Ok, None),
-            Err(error) => (FinishedAs::Failed, Some(error.chars().take(LONGEST_ERROR).collect())),
+            Err(error) => (FinishedAs::Failed, Some(error.chars().take(MAX_ERROR_CHARS).collect())),
         };
         let finished = if self.want(effect).is_some() { finished } else { FinishedAs::Canceled };
         let retry = Retry { error, ..Retry::default() };
@@ -35,8 +35,8 @@ impl Run {
     }
 
     pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &Flight, asking: ToolQuestion, now: Timestamp) {
-        if flight.attempt >= QUESTIONS || self.want(effect).is_none() {
-            let error = format!("{} asked {QUESTIONS} times and was not asked again", flight.what);
+        if flight.attempt >= MAX_QUESTIONS_PER_CALL || self.want(effect).is_none() {
+            let error = format!("{} asked {MAX_QUESTIONS_PER_CALL} times and was not asked again", flight.what);
             return self.tool_answered(effect, flight, &ToolOutcome::refused(error), now);
         }
         let ToolQuestion { text, options, kept } = asking;
@@ -50,7 +50,7 @@ impl Run {
         if self.want(effect).is_some() && self.is_once(&flight.what) {
             return self.unknown(effect, flight, reason, now);
         }
-        if self.want(effect).is_none() || flight.counted + 1 >= ATTEMPTS {
+        if self.want(effect).is_none() || flight.counted + 1 >= MAX_ATTEMPTS {
             let error = format!("{reason}; tried {} times", flight.counted + 1);
             return self.tool_answered(effect, flight, &ToolOutcome::refused(error), now);
         }

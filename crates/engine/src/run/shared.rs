@@ -1,7 +1,7 @@
 //! The state that every kind of run has. Stored in view checkpoints: a change of field names or meaning needs a new
 //! `view::FORMAT`.
 
-use super::effects::LONGEST_BACKOFF_MS;
+use super::effects::MAX_BACKOFF_MS;
 use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
@@ -272,7 +272,7 @@ impl Shared {
         {
             return self.provider_wait.clone();
         }
-        let long = |until: Timestamp| until.since(self.updated_at) > LONGEST_BACKOFF_MS;
+        let long = |until: Timestamp| until.since(self.updated_at) > MAX_BACKOFF_MS;
         let waits = self.effects.values().filter_map(|state| match state {
             EffectState::BackingOff { until, model: Some(model), .. } if long(*until) => Some((*until, model)),
             _ => None,

@@ -7,7 +7,7 @@ use crate::facts::run::BudgetWarning;
 use crate::time::Timestamp;
 
 /// The used share of a limit from which it counts as near.
-const NEAR: f64 = 0.8;
+const NEAR_LIMIT_SHARE: f64 = 0.8;
 
 impl Run {
     /// Once per limit: at four fifths of what calls may use of it (the rest is kept for wrapping up), or when it has
@@ -25,7 +25,7 @@ impl Run {
         ];
         let near = used.into_iter().filter_map(|(budget, limit_of, used, limit)| {
             let (limit, kept) = limit?;
-            let is_near = full == Some(limit_of) || used >= (limit - kept) * NEAR;
+            let is_near = full == Some(limit_of) || used >= (limit - kept) * NEAR_LIMIT_SHARE;
             let is_known = shared.warned.iter().any(|known| known == budget);
             (is_near && !is_known).then(|| BudgetWarning { budget: budget.into(), used, limit })
         });

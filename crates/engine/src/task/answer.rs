@@ -5,7 +5,7 @@ use crate::facts::task::StepAction;
 use serde::Deserialize;
 use serde_json::Value;
 
-const MAX_PARAMS: usize = 200_000;
+const MAX_PARAMS_BYTES: usize = 200_000;
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StepAnswer {
@@ -44,8 +44,8 @@ impl Check for StepAnswer {
             _ => {}
         }
         let params = self.params.to_string().len();
-        if params > MAX_PARAMS {
-            errors.push(format!("params have {params} bytes; {MAX_PARAMS} is the most"));
+        if params > MAX_PARAMS_BYTES {
+            errors.push(format!("params have {params} bytes; {MAX_PARAMS_BYTES} is the most"));
         }
         errors
     }

@@ -2,7 +2,7 @@
 
 use super::answer::{ReflectionAnswer, StepAnswer};
 use super::state::State;
-use super::{SCRATCHPAD_CHARACTERS, allowed_steps};
+use super::{MAX_SCRATCHPAD_CHARS, allowed_steps};
 use crate::answer;
 use crate::blob::BlobRef;
 use crate::calls;
@@ -13,7 +13,7 @@ use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
 
 /// In characters: the preview of a new scratchpad in its event.
-const PREVIEW: usize = 100;
+const PREVIEW_CHARS: usize = 100;
 
 impl State {
     pub(super) fn start(&self, shared: &Shared, facts: &mut Facts) {
@@ -106,8 +106,8 @@ impl State {
             Ok(ReflectionAnswer { scratchpad }) => match scratchpad.filter(|text| !text.is_empty()) {
                 Some(text) => {
                     let written = text.chars().count();
-                    let scratchpad = text.chars().take(SCRATCHPAD_CHARACTERS).collect();
-                    let cut_from = (written > SCRATCHPAD_CHARACTERS).then_some(written as u32);
+                    let scratchpad = text.chars().take(MAX_SCRATCHPAD_CHARS).collect();
+                    let cut_from = (written > MAX_SCRATCHPAD_CHARS).then_some(written as u32);
                     facts.push(fact::Reflected { scratchpad: Some(scratchpad), cut_from });
                 }
                 None => {
@@ -128,7 +128,7 @@ impl State {
                 facts.push(fact::ScratchpadUpdated {
                     version: output.content["version"].as_i64().unwrap_or(0),
                     characters: kept.text.chars().count() as u32,
-                    preview: kept.text.chars().take(PREVIEW).collect(),
+                    preview: kept.text.chars().take(PREVIEW_CHARS).collect(),
                     cut_from: kept.cut_from,
                 });
                 self.finish(shared, facts);

@@ -27,10 +27,10 @@ use serde_json::json;
 use state::Phase;
 
 /// How many actions a task may take by default, and at most.
-pub const STEPS: u32 = 30;
-pub const MOST_STEPS: u32 = 50;
+pub const DEFAULT_STEPS_PER_TASK: u32 = 30;
+pub const MAX_STEPS_PER_TASK: u32 = 50;
 /// The most characters of a scratchpad.
-pub const SCRATCHPAD_CHARACTERS: usize = 10_000;
+pub const MAX_SCRATCHPAD_CHARS: usize = 10_000;
 
 /// The tools that carry out a task's steps.
 pub const OPEN_PAGE: &str = "open_page";
@@ -40,7 +40,7 @@ pub const WRITE_SCRATCHPAD: &str = "write_scratchpad";
 
 /// The number of steps for a task that asks for `asked`.
 pub fn allowed_steps(asked: Option<u32>) -> u32 {
-    asked.unwrap_or(STEPS).clamp(1, MOST_STEPS)
+    asked.unwrap_or(DEFAULT_STEPS_PER_TASK).clamp(1, MAX_STEPS_PER_TASK)
 }
 
 impl Rules for State {

@@ -17,9 +17,9 @@ use crate::run::Shared;
 use crate::tree::envelope::Hint;
 use std::collections::VecDeque;
 
-const KEPT_TAIL: usize = 3;
+const MAX_TAIL_ENTRIES: usize = 3;
 /// In characters: what an ended node keeps of its scratchpad, in case it is reopened.
-const KEPT_WHEN_ENDED: usize = 2_000;
+const ENDED_TAIL_CHARS: usize = 2_000;
 
 impl State {
     pub(super) fn record_shared(&mut self, shared: &Shared, fact: &R, event: &Event) {
@@ -140,7 +140,7 @@ impl State {
                 let node = self.at_mut(number);
                 node.tail_preview.clone_from(&fact.tail_preview);
                 node.tail.push_back(fact.markdown.clone());
-                while node.tail.len() > KEPT_TAIL {
+                while node.tail.len() > MAX_TAIL_ENTRIES {
                     node.tail.pop_front();
                 }
             }
@@ -415,7 +415,7 @@ impl State {
 
 /// The newest entries that fit, whole; of the newest at least its end.
 fn shorten(tail: &mut VecDeque<String>) {
-    let mut admit = KEPT_WHEN_ENDED;
+    let mut admit = ENDED_TAIL_CHARS;
     let mut kept = VecDeque::new();
     for entry in tail.iter().rev() {
         let length = entry.chars().count();

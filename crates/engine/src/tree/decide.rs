@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 /// How long a question with a default waits before the default is taken.
 const DEFAULT_ANSWER_AFTER_MS: i64 = 24 * 3_600_000;
-const LONGEST_TITLE: usize = 120;
+const MAX_TITLE_CHARS: usize = 120;
 
 impl State {
     pub(super) fn proceed(&self, shared: &Shared, facts: &mut Facts) {
@@ -55,7 +55,7 @@ impl State {
         facts.push(fact::ToolsManifest { tools: shared.brief.tools.clone() });
         let line = shared.brief.objective.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let created = fact::NodeCreated {
-            title: line.trim().chars().take(LONGEST_TITLE).collect(),
+            title: line.trim().chars().take(MAX_TITLE_CHARS).collect(),
             reason: "the objective of the run".into(),
             success_criteria: shared.brief.success_criteria.iter().map(|criterion| criterion.text.clone()).collect(),
             depth: 0,

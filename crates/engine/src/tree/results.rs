@@ -4,7 +4,7 @@
 use super::aggregate::synthesis_document;
 use super::answer::{ArtifactAnswer, Synthesis};
 use super::effect_id::Part;
-use super::envelope::{INLINE_JSON, envelope, foreign_names, hint, missing};
+use super::envelope::{MAX_INLINE_JSON_BYTES, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
 use super::planning::guard_of;
 use super::state::State;
@@ -77,7 +77,7 @@ impl State {
         let text = of.json.to_string();
         let whole = text.chars().count() <= SHOWN_CHARS;
         let content = Some(if whole { facts.keep(text.clone()) } else { shown(&text, facts) });
-        if text.len() > INLINE_JSON {
+        if text.len() > MAX_INLINE_JSON_BYTES {
             return self.documented(shared, number, of, &format!("```json\n{text}\n```\n"), content, facts);
         }
         let label = of.name().to_owned();

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 /// A call ends after this many times its timeout, whatever progress it reports.
-const MOST_TIMEOUTS: u32 = 10;
+const MAX_TIMEOUTS_PER_CALL: u32 = 10;
 const WAIT_FOR_ANSWER: Duration = Duration::from_secs(24 * 3_600);
 /// The field with a key that is the same for every attempt at a call.
 const EFFECT_KEY: &str = "pleach/effect";
@@ -184,7 +184,7 @@ impl RunningCall {
 
     /// Waits until the call ends or asks. A call that needs its connection for the answer is returned too.
     pub(super) async fn outcome(mut self) -> Paused {
-        let deadline = tokio::time::Instant::now() + self.timeout * MOST_TIMEOUTS;
+        let deadline = tokio::time::Instant::now() + self.timeout * MAX_TIMEOUTS_PER_CALL;
         loop {
             let next = tokio::time::timeout(self.timeout, self.events.recv());
             let event = tokio::select! {

@@ -29,7 +29,7 @@ use tokio::sync::Mutex as AsyncMutex;
 /// To start the server and negotiate a protocol version. The probe for the newer version alone may take ten seconds.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(40);
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-const MOST_TOOLS: usize = 200;
+const MAX_TOOLS_PER_SERVER: usize = 200;
 
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
@@ -111,7 +111,7 @@ impl Connection {
         };
         let wanted = |tool: &Tool| config.tools.as_ref().is_none_or(|only| only.iter().any(|name| *name == tool.name));
         let mut tools: Vec<Offer> =
-            tools.into_iter().filter(wanted).map(|tool| offered(config, tool)).take(MOST_TOOLS).collect();
+            tools.into_iter().filter(wanted).map(|tool| offered(config, tool)).take(MAX_TOOLS_PER_SERVER).collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Offers { protocol: self.protocol.clone(), tools })
     }

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 /// The largest message in bytes.
-pub const MOST_BYTES: usize = 16_000_000;
+pub const MAX_MESSAGE_BYTES: usize = 16_000_000;
 /// The buffer between the server's output and the MCP library.
-const PIPE: usize = 64 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 /// Ids are numbers or short texts.
-const LONGEST_TOKEN: usize = 256;
-const CODE: i64 = -32_000;
+const MAX_ID_BYTES: usize = 256;
+const SERVER_ERROR_CODE: i64 = -32_000;
 
 /// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl std::fmt::Display for MessageError {
         match self {
             MessageError::TooLarge(bytes) => write!(
                 f,
-                "the result is too large: it has at least {bytes} bytes, and {MOST_BYTES} is the most; ask for less at once"
+                "the result is too large: it has at least {bytes} bytes, and {MAX_MESSAGE_BYTES} is the most; ask for less at once"
             ),
             MessageError::TooDeep => {
                 write!(f, "the result is nested deeper than {MAX_DEPTH} levels; ask for a flatter one")
@@ -36,7 +36,7 @@ impl std::fmt::Display for MessageError {
 
 /// The message that replaces a refused one.
 pub fn error(id: &Value, why: MessageError) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": CODE, "message": why.to_string()}})
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": SERVER_ERROR_CODE, "message": why.to_string()}})
 }
 
 /// The id, size and depth of a message, read from its bytes without keeping them.
@@ -97,7 +97,7 @@ impl Outline {
     }
 
     fn keep(&mut self, byte: u8) {
-        if self.depth == 1 && self.token.len() < LONGEST_TOKEN {
+        if self.depth == 1 && self.token.len() < MAX_ID_BYTES {
             self.token.push(byte);
         }
     }
@@ -114,7 +114,7 @@ impl Outline {
     /// The limit that the message exceeds, if any.
     pub fn error(&self) -> Option<MessageError> {
         match self {
-            _ if self.bytes > MOST_BYTES => Some(MessageError::TooLarge(self.bytes)),
+            _ if self.bytes > MAX_MESSAGE_BYTES => Some(MessageError::TooLarge(self.bytes)),
             _ if self.deepest > MAX_DEPTH => Some(MessageError::TooDeep),
             _ => None,
         }
@@ -128,14 +128,14 @@ impl Outline {
 
 /// A server's output with messages over the limits replaced.
 pub fn bounded(output: impl AsyncRead + Send + Unpin + 'static) -> impl AsyncRead + Send + Unpin + 'static {
-    let (to, from) = tokio::io::duplex(PIPE);
+    let (to, from) = tokio::io::duplex(BUFFER_BYTES);
     // Ends when the process exits or the reader is dropped.
     tokio::spawn(async move { pump(output, to).await });
     from
 }
 
 async fn pump(output: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> std::io::Result<()> {
-    let mut output = BufReader::with_capacity(PIPE, output);
+    let mut output = BufReader::with_capacity(BUFFER_BYTES, output);
     let (mut outline, mut line) = (Outline::default(), Vec::new());
     while let Some((part, ended)) = part_of_line(&mut output).await? {
         outline.take(&part);
@@ -198,7 +198,7 @@ mod tests {
     #[tokio::test]
     async fn r8_a_message_over_a_limit_is_replaced_by_an_error_and_others_pass() {
         // Given an output with a message that is too large, one that is too deep, and good ones between
-        let large = format!("{{\"result\":\"{}\",\"id\":1}}", "x".repeat(MOST_BYTES));
+        let large = format!("{{\"result\":\"{}\",\"id\":1}}", "x".repeat(MAX_MESSAGE_BYTES));
         let deep = format!("{{\"id\":2,\"result\":{}{}}}", "[".repeat(200), "]".repeat(200));
         let good = r#"{"jsonrpc":"2.0","id":3,"result":{}}"#;
         let output = format!("noise\n{large}\n{good}\n{deep}\n{good}\n");

@@ -30,7 +30,7 @@ const LIST_VALID_FOR: Duration = Duration::from_secs(30);
 /// How long a server that could not be reached is left alone.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// The most calls that wait for a person's answer with their connection open.
-const MOST_WAITING: usize = 200;
+const MAX_WAITING_CALLS: usize = 200;
 
 /// One MCP server.
 pub struct McpServer {
@@ -146,7 +146,7 @@ impl Toolbox for McpServer {
         if let Some(call) = waiting {
             let mut waiting = self.waiting();
             waiting.retain(|_, call| !call.is_stale());
-            if waiting.len() < MOST_WAITING {
+            if waiting.len() < MAX_WAITING_CALLS {
                 waiting.insert(effect.clone(), call);
             }
         }

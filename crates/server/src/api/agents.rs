@@ -14,7 +14,7 @@ use axum::{Extension, Json};
 use effects::tools::{Authorization, Registry};
 use engine::ids::{ActorId, ProjectId};
 use engine::role::Role;
-use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::time::Timestamp;
 use engine::workspace::Mutation;
 use runtime::agents::{AgentRecord, PadVersion};
@@ -117,7 +117,7 @@ async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
     let scratchpad = ScratchpadInfo {
         version: pad.as_ref().map_or(0, |pad| pad.version),
         characters: pad.as_ref().map_or(0, |pad| pad.characters),
-        limit: SCRATCHPAD_CHARACTERS,
+        limit: MAX_SCRATCHPAD_CHARS,
         at: pad.map(|pad| pad.at),
     };
     let pending_lessons = app.store.pending_lessons(record.id).await?;
@@ -309,7 +309,7 @@ fn pad_json(pad: Option<PadVersion>) -> Value {
             serde_json::json!({"version": 0, "content": "", "characters": 0, "run_id": null, "step": null, "at": null})
         }
     };
-    json["limit"] = SCRATCHPAD_CHARACTERS.into();
+    json["limit"] = MAX_SCRATCHPAD_CHARS.into();
     json
 }
 

@@ -4,7 +4,7 @@ use super::problems::Problem;
 use super::revocation::{RevocationWatch, Revocations};
 use super::route::Access;
 use super::schema::{Schema, not_an_object};
-use super::{AppState, MAX_BODY, access, auth};
+use super::{AppState, MAX_BODY_BYTES, access, auth};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
@@ -211,7 +211,7 @@ async fn collect(body: Body) -> Result<Bytes, Problem> {
     while let Some(part) = parts.next().await {
         let part = part
             .map_err(|error| unreadable(format_args!("the request body ended early: {error}; nothing was changed")))?;
-        if bytes.len() + part.len() > MAX_BODY {
+        if bytes.len() + part.len() > MAX_BODY_BYTES {
             return Err(Problem::body_too_large());
         }
         bytes.extend_from_slice(&part);

@@ -59,7 +59,7 @@ fn answer() -> Schema {
 }
 
 /// Published for clients; the engine enforces it.
-const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
+const MAX_MESSAGE: usize = engine::run::MAX_MESSAGE_CHARS;
 
 /// Gives the run a command in the caller's name; the response is the run afterwards.
 pub(super) async fn run_command(app: &AppState, caller: &Caller, run: RunId, command: Command) -> RunResult {

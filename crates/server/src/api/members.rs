@@ -18,7 +18,7 @@ use engine::workspace::Project;
 use runtime::agents::AgentRecord;
 use runtime::ports::Library;
 use serde::Deserialize;
-use store::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
+use store::members::{MAX_MEMBERS_PER_PROJECT, Member, MemberChange, NewInvitation};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -62,14 +62,14 @@ async fn add(
     app.commands()?;
     let project = access::read_project(&app, &caller, id).await?;
     let members = app.store.members(id, app.clock.now()).await?;
-    let full = members.len() >= MOST_MEMBERS;
+    let full = members.len() >= MAX_MEMBERS_PER_PROJECT;
     let known = members.into_iter().find(|member| is_named(member, &new.actor));
     if full && known.is_none() {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "project_crowded",
             format!(
-                "this project has {MOST_MEMBERS} members and invitations, which is the most; nobody was invited. Remove somebody first"
+                "this project has {MAX_MEMBERS_PER_PROJECT} members and invitations, which is the most; nobody was invited. Remove somebody first"
             ),
         ));
     }

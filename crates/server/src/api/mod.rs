@@ -81,7 +81,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use store::SqlStore;
 
-const MAX_BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// What every handler has access to.
 pub(crate) struct AppState {
@@ -238,7 +238,7 @@ pub(crate) fn router(app: Arc<AppState>, source: RequestSource) -> Router {
         .fallback(process::not_found)
         .method_not_allowed_fallback(process::method_not_allowed)
         .layer(from_fn_with_state(app.clone(), metrics::count))
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn(pages::for_browsers));
     match source {
         RequestSource::Private => routes.with_state(app),

@@ -13,7 +13,7 @@ use engine::run::Kind;
 use engine::time::Timestamp;
 use std::collections::BTreeMap;
 
-const MOST_ATTEMPTS: u32 = 6;
+const MAX_ATTEMPTS: u32 = 6;
 
 pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
     let bill: Vec<&Request> = finished.bill.iter().filter(|request| request.run == log.id).collect();
@@ -30,7 +30,7 @@ fn attempts(log: &RunLog, violations: &mut Vec<String>) {
             Fact::Effect(Effect::Finished(fact)) => {
                 let tries = counted.entry(&fact.effect.0).or_default();
                 *tries += u32::from(fact.counted);
-                if *tries > MOST_ATTEMPTS {
+                if *tries > MAX_ATTEMPTS {
                     violations.push(format!("40: run {} tried {} {tries} times", log.id, fact.effect));
                 }
                 if fact.outcome == FinishedAs::Failed {

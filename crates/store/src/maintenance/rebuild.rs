@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// How often a run is read again because it grew meanwhile.
 const TRIES: u32 = 50;
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// The rows that follow from a whole log, as statements on empty tables.
 pub(super) struct Projected {
@@ -81,7 +81,7 @@ impl SqlStore {
                     if self.last_seq(run).await?.is_none() {
                         return Ok(());
                     }
-                    tokio::time::sleep((Duration::from_millis(5) * attempt).min(LONGEST_PAUSE)).await;
+                    tokio::time::sleep((Duration::from_millis(5) * attempt).min(MAX_PAUSE)).await;
                 }
                 Err(error) => return Err(unguarded(error)),
             }

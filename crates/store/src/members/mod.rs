@@ -12,9 +12,9 @@ use engine::workspace::ActorRecord;
 use serde::{Deserialize, Serialize};
 
 /// Members of one project and people invited to it. Nobody is invited beyond it, so that the whole list is always one answer.
-pub const MOST_MEMBERS: usize = 1_000;
+pub const MAX_MEMBERS_PER_PROJECT: usize = 1_000;
 /// Of one person, shown at once. With more, some are settled before the others are seen.
-pub const MOST_INVITATIONS: usize = 1_000;
+pub const MAX_INVITATIONS_LISTED: usize = 1_000;
 /// Milliseconds for which an invitation can be accepted: thirty days.
 pub const INVITATION_MS: i64 = 30 * 24 * 3_600_000;
 

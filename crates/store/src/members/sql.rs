@@ -1,7 +1,7 @@
 //! Members and invitations on SQL. Everything that changes who belongs to a project takes the project's row first, so that
 //! such changes happen one after another on both databases.
 
-use super::{Invitation, MOST_INVITATIONS, MOST_MEMBERS, Member, MemberChange, NewInvitation};
+use super::{Invitation, MAX_INVITATIONS_LISTED, MAX_MEMBERS_PER_PROJECT, Member, MemberChange, NewInvitation};
 use crate::backend::WriteError;
 use crate::log::unguarded;
 use crate::notifications::INVITATION_KIND;
@@ -126,7 +126,7 @@ impl SqlStore {
             .push(" AND i.expires_at > ")
             .bind(now.0)
             .push(" ORDER BY 7, 1 LIMIT ")
-            .bind(MOST_MEMBERS);
+            .bind(MAX_MEMBERS_PER_PROJECT);
         self.all(query, member).await
     }
 
@@ -208,7 +208,7 @@ impl SqlStore {
         }
     }
 
-    /// The open invitations of a person, newest first, at most `MOST_INVITATIONS`.
+    /// The open invitations of a person, newest first, at most `MAX_INVITATIONS_LISTED`.
     pub async fn invitations(&self, of: ActorId, now: Timestamp) -> Result<Vec<Invitation>, StoreError> {
         let mut query = Query::new(format!("{INVITATION} WHERE i.actor_id = "));
         query
@@ -216,7 +216,7 @@ impl SqlStore {
             .push(" AND i.expires_at > ")
             .bind(now.0)
             .push(" ORDER BY i.id DESC LIMIT ")
-            .bind(MOST_INVITATIONS);
+            .bind(MAX_INVITATIONS_LISTED);
         self.all(query, invitation).await
     }
 

@@ -8,7 +8,7 @@ use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope};
 use runtime::ports::{Library, RunFilter, Slice};
-use store::members::{INVITATION_MS, MOST_MEMBERS, MemberChange, NewInvitation};
+use store::members::{INVITATION_MS, MAX_MEMBERS_PER_PROJECT, MemberChange, NewInvitation};
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     x1_a_run_is_seen_with_all_of_its_projects_and_steered_by_editors_of_all,
@@ -235,7 +235,7 @@ async fn x20_people_know_themselves_their_subagents_and_those_they_share_somethi
 
 async fn x11_a_list_of_members_ends_where_one_answer_does(world: World) {
     let project = world.project("Oak").await;
-    let joining = (0..=MOST_MEMBERS).map(|number| {
+    let joining = (0..=MAX_MEMBERS_PER_PROJECT).map(|number| {
         let world = &world;
         async move {
             let guest = person(world, &format!("guest-{number}")).await;
@@ -243,5 +243,5 @@ async fn x11_a_list_of_members_ends_where_one_answer_does(world: World) {
         }
     });
     futures::future::join_all(joining).await;
-    assert_eq!(listed(&world, project).await.len(), MOST_MEMBERS);
+    assert_eq!(listed(&world, project).await.len(), MAX_MEMBERS_PER_PROJECT);
 }

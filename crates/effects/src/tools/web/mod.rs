@@ -23,14 +23,14 @@ use tokio::sync::Semaphore;
 
 const SERVER: &str = "web";
 const TOOL: &str = "fetch_url";
-const LONGEST_PAGE: usize = 2_000_000;
-const LONGEST_TEXT: usize = 60_000;
-const MOST_REDIRECTS: usize = 5;
+const MAX_PAGE_BYTES: usize = 2_000_000;
+const MAX_TEXT_CHARS: usize = 60_000;
+const MAX_REDIRECTS: usize = 5;
 /// For one request; every redirect is a request of its own.
 const TIMEOUT: Duration = Duration::from_secs(30);
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages that are converted at once, and how long one may take including its wait. The longest page takes about 50 ms.
-const CONVERTED_AT_ONCE: usize = 2;
+const MAX_CONCURRENT_CONVERSIONS: usize = 2;
 const CONVERT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Web {
@@ -46,9 +46,9 @@ impl Web {
     /// `private`: pages in this machine's own networks may be read too.
     pub fn new(private: bool) -> Web {
         let private = if private { PrivateAddresses::Allowed } else { PrivateAddresses::Refused };
-        let client = http_client::guarded_builder(private).connect_timeout(CONNECT).timeout(TIMEOUT).build();
+        let client = http_client::guarded_builder(private).connect_timeout(CONNECT_TIMEOUT).timeout(TIMEOUT).build();
         let client = client.map_err(|error| error.to_string());
-        let conversions = Arc::new(Semaphore::new(CONVERTED_AT_ONCE));
+        let conversions = Arc::new(Semaphore::new(MAX_CONCURRENT_CONVERSIONS));
         Web { private, client, hosts: None, approval: Approval::Never, conversions }
     }
 
@@ -75,7 +75,7 @@ impl Web {
     async fn fetch(&self, address: &str) -> Result<(Value, String), String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let mut url = self.admitted(address).map_err(|why| format!("blocked_address: {why}"))?;
-        for _ in 0..=MOST_REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             let response = client.get(url.clone()).send().await.map_err(|error| failed(&url, &error))?;
             if !response.status().is_redirection() {
                 return self.read(url, response).await;
@@ -88,7 +88,7 @@ impl Web {
             self.check_redirect(&url, &next).map_err(blocked)?;
             url = next;
         }
-        Err(format!("{address} redirects more than {MOST_REDIRECTS} times"))
+        Err(format!("{address} redirects more than {MAX_REDIRECTS} times"))
     }
 
     async fn read(&self, url: Url, response: Response) -> Result<(Value, String), String> {
@@ -105,13 +105,13 @@ impl Web {
         let page = tokio::time::timeout(CONVERT_TIMEOUT, conversion)
             .await
             .map_err(|_| format!("{url} could not be converted to text within {} s", CONVERT_TIMEOUT.as_secs()))??;
-        let shown: String = page.text.chars().take(LONGEST_TEXT).collect();
+        let shown: String = page.text.chars().take(MAX_TEXT_CHARS).collect();
         let mut content = json!({"url": url.as_str(), "status": status.as_u16(), "type": kind, "text": shown});
         if !page.title.is_empty() {
             content["title"] = json!(page.title);
         }
         if page.is_cut || shown.len() < page.text.len() {
-            content["cut"] = json!(format!("a page of {bytes} bytes; its first {LONGEST_TEXT} characters are shown"));
+            content["cut"] = json!(format!("a page of {bytes} bytes; its first {MAX_TEXT_CHARS} characters are shown"));
         }
         match status.is_success() {
             true => Ok((content, format!("{url}: {} characters", shown.chars().count()))),
@@ -147,8 +147,8 @@ async fn download(url: Url, response: Response) -> Result<Fetched, String> {
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
         body.extend_from_slice(&chunk.map_err(|error| failed(&url, &error))?);
-        if body.len() > LONGEST_PAGE {
-            return Err(format!("{url} has more than {LONGEST_PAGE} bytes, which is the most that is read"));
+        if body.len() > MAX_PAGE_BYTES {
+            return Err(format!("{url} has more than {MAX_PAGE_BYTES} bytes, which is the most that is read"));
         }
     }
     Ok(Fetched { url, content_type, body })
@@ -164,7 +164,7 @@ fn convert(body: &[u8], content_type: &str, url: &Url) -> html::Reading {
     let text = charset::decoded(body, content_type);
     if media_type(content_type).contains("html") {
         // A character has up to four bytes.
-        return html::read(&text, url, LONGEST_TEXT * 4);
+        return html::read(&text, url, MAX_TEXT_CHARS * 4);
     }
     html::Reading { text: text.into_owned(), ..html::Reading::default() }
 }
@@ -320,7 +320,7 @@ mod tests {
 
     #[tokio::test]
     async fn sec_s36_a_page_that_is_too_large_or_not_text_is_refused() {
-        let big = "x".repeat(LONGEST_PAGE + 10);
+        let big = "x".repeat(MAX_PAGE_BYTES + 10);
         let port = site(move |path| page(if path == "/big" { "text/plain" } else { "image/png" }, &big)).await;
         let web = Web::new(true);
         let error = |path: &'static str| {
