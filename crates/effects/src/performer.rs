@@ -39,10 +39,10 @@ pub struct EffectsPerformer {
 }
 
 impl EffectsPerformer {
-    async fn call_model(&self, call: &ModelCall, job: &EffectAttempt) -> Result<ModelReply, CallError> {
+    async fn call_model(&self, call: &ModelCall, attempt: &EffectAttempt) -> Result<ModelReply, CallError> {
         let messages = self.messages(&call.request).await.map_err(unreadable)?;
-        let deltas = DeltaThrottle::new(&self.live, job, call.role);
-        let key = format!("{}:{}", job.effect, job.attempt);
+        let deltas = DeltaThrottle::new(&self.live, attempt, call.role);
+        let key = format!("{}:{}", attempt.effect, attempt.number);
         self.models.call(call, messages, &key, Some(&|delta| deltas.push(delta))).await
     }
 
@@ -88,10 +88,10 @@ impl EffectsPerformer {
 
 #[async_trait]
 impl Performer for EffectsPerformer {
-    async fn perform(&self, job: EffectAttempt) -> Outcome {
-        match &job.work {
-            Work::Model(call) => Outcome::Model(self.call_model(call, &job).await),
-            Work::Tool(call) => self.run_tool(&job.run, call, &job.effect).await,
+    async fn perform(&self, attempt: EffectAttempt) -> Outcome {
+        match &attempt.work {
+            Work::Model(call) => Outcome::Model(self.call_model(call, &attempt).await),
+            Work::Tool(call) => self.run_tool(&attempt.run, call, &attempt.effect).await,
         }
     }
 }
@@ -170,7 +170,7 @@ mod tests {
             tainted: false,
             now: Timestamp(0),
         };
-        match performer.perform(EffectAttempt { run, effect: EffectId("i1.plan".into()), attempt: 1, work }).await {
+        match performer.perform(EffectAttempt { run, effect: EffectId("i1.plan".into()), number: 1, work }).await {
             Outcome::Model(answer) => answer,
             other => panic!("a model was asked: {other:?}"),
         }

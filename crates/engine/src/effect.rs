@@ -56,7 +56,8 @@ impl Class {
 pub struct EffectAttempt {
     pub run: RunContext,
     pub effect: EffectId,
-    pub attempt: u32,
+    /// Counted from 1.
+    pub number: u32,
     pub work: Work,
 }
 

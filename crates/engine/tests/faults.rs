@@ -30,10 +30,10 @@ fn failing(failure: CallFailure, retry_after_ms: Option<i64>) -> CallError {
 /// A planner that leaves with what it made, after `faults` came instead of its first answers.
 fn after(faults: Vec<CallError>) -> Play {
     let mut faults = faults.into_iter();
-    Play::new(brief("Compare"), move |role, job| match (role, faults.next()) {
+    Play::new(brief("Compare"), move |role, attempt| match (role, faults.next()) {
         (_, Some(fault)) => Err(fault),
         (Role::HomeworkPlanner, None) => {
-            let made = play::own_text(job).split("\"ref\":\"").nth(1).map(|rest| rest[..40].to_owned());
+            let made = play::own_text(attempt).split("\"ref\":\"").nth(1).map(|rest| rest[..40].to_owned());
             let mut answer = plan("write, then leave");
             answer["tool_calls"] =
                 json!([{ "tool": "create_document", "arguments": { "title": "It", "content": "x" }, "purpose": "x" }]);
@@ -145,7 +145,7 @@ fn r11_messages_that_no_call_was_shown_are_reported_when_the_run_ends() {
         let mut play = after(Vec::new());
         play.step(0);
         let effect = play.run.due(play.now).outside[0].clone();
-        let job = play.run.intend(&effect, play.now).expect("a call");
+        let attempt = play.run.intend(&effect, play.now).expect("a call");
         play.commit();
         // When a person says something, and the run ends before another call is made
         let person = person(&play);
@@ -158,7 +158,7 @@ fn r11_messages_that_no_call_was_shown_are_reported_when_the_run_ends() {
         } else {
             play.run.outcome(
                 &effect,
-                job.attempt,
+                attempt.number,
                 engine::effect::Outcome::Model(Err(failing(CallFailure::Auth, None))),
                 None,
                 play.now,

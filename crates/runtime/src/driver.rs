@@ -188,8 +188,8 @@ impl Driver {
                 break;
             }
         }
-        for job in std::mem::take(&mut self.ready) {
-            self.launch(job);
+        for attempt in std::mem::take(&mut self.ready) {
+            self.launch(attempt);
         }
         Ok(())
     }
@@ -200,13 +200,13 @@ impl Driver {
 
     async fn perform_inline(&mut self) -> Result<(), DriveEnd> {
         while let Some(effect) = self.run.due(self.now()).inline.into_iter().next() {
-            let Some(job) = self.run.inline_job(&effect, self.now()) else { return Ok(()) };
-            if self.run.has_drafted_changes() && reads(&job) && !self.commit().await? {
+            let Some(attempt) = self.run.inline_attempt(&effect, self.now()) else { return Ok(()) };
+            if self.run.has_drafted_changes() && reads(&attempt) && !self.commit().await? {
                 continue;
             }
             let outcome = match self.denied.get(&effect) {
                 Some(why) => Outcome::Tool(ToolOutcome::refused(why.as_str())),
-                None => perform(self.performer.as_ref(), job).await,
+                None => perform(self.performer.as_ref(), attempt).await,
             };
             match &outcome {
                 Outcome::Tool(ToolOutcome { mutations, .. }) => {
@@ -243,7 +243,7 @@ impl Driver {
                     continue;
                 }
                 match self.run.intend(&effect, self.now()) {
-                    Some(job) => self.ready.push(job),
+                    Some(attempt) => self.ready.push(attempt),
                     // Refused for good: the state moved on, and so may what is due.
                     None => moved |= self.run.shared.last_seq != seq,
                 }
@@ -262,14 +262,14 @@ impl Driver {
         self.breaker.admit(provider, self.now())
     }
 
-    fn launch(&mut self, job: EffectAttempt) {
-        if let Work::Model(call) = &job.work {
-            self.providers.insert(job.effect.clone(), call.model.provider.clone());
+    fn launch(&mut self, attempt: EffectAttempt) {
+        if let Work::Model(call) = &attempt.work {
+            self.providers.insert(attempt.effect.clone(), call.model.provider.clone());
         }
         let performer = self.performer.clone();
         self.flights.spawn(async move {
-            let (effect, attempt) = (job.effect.clone(), job.attempt);
-            (effect, attempt, perform(performer.as_ref(), job).await)
+            let (effect, number) = (attempt.effect.clone(), attempt.number);
+            (effect, number, perform(performer.as_ref(), attempt).await)
         });
     }
 
@@ -322,7 +322,7 @@ impl Driver {
         self.load().await?;
         // A command recorded since may have called an intended call off.
         let run = &self.run;
-        self.ready.retain(|job| run.is_in_flight(&job.effect, job.attempt));
+        self.ready.retain(|attempt| run.is_in_flight(&attempt.effect, attempt.number));
         Ok(true)
     }
 
@@ -460,8 +460,8 @@ async fn load_patiently(commands: &RunCommands, lease: &Lease, stopping: &Cancel
 }
 
 /// Everything but a creation must see what was drafted before it.
-fn reads(job: &EffectAttempt) -> bool {
-    !matches!(&job.work, Work::Tool(call) if only_creates(&call.tool))
+fn reads(attempt: &EffectAttempt) -> bool {
+    !matches!(&attempt.work, Work::Tool(call) if only_creates(&call.tool))
 }
 
 /// The entity whose version a mutation compares.

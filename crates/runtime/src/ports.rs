@@ -22,7 +22,7 @@ pub trait Clock: Send + Sync + 'static {
 /// Performs one piece of work at the edge of the world. Failures are data, never panics or errors.
 #[async_trait]
 pub trait Performer: Send + Sync + 'static {
-    async fn perform(&self, job: EffectAttempt) -> Outcome;
+    async fn perform(&self, attempt: EffectAttempt) -> Outcome;
 }
 
 /// The right to drive one run, until it lapses or someone else is given a higher epoch.

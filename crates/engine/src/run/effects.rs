@@ -152,13 +152,13 @@ impl Run {
         let started = self.started(effect, attempt, &work, reserve);
         self.emit_at(self.rules().node_ref(effect), started, Actor::Platform, now);
         self.deliver_messages(effect, &work, now);
-        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), attempt, work })
+        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), number: attempt, work })
     }
 
     /// A built-in tool needs no intent: its changes and its outcome are one commit.
-    pub fn inline_job(&self, effect: &EffectId, now: Timestamp) -> Option<EffectAttempt> {
+    pub fn inline_attempt(&self, effect: &EffectId, now: Timestamp) -> Option<EffectAttempt> {
         let work = self.rules().work(&self.shared, effect)?;
-        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), attempt: 1, work })
+        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), number: 1, work })
     }
 
     pub(super) fn want(&self, effect: &EffectId) -> Option<Want> {

@@ -7,20 +7,20 @@ use engine::run::Status;
 fn answer_root_planner(play: &mut Play) {
     play.run.take_over(None, play.now);
     let effect = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&effect, play.now).unwrap();
+    let attempt = play.run.intend(&effect, play.now).unwrap();
     let reply = engine::effect::ModelReply {
         text: plan(&[&["a", "b"]]).to_string(),
         usage: Default::default(),
         truncated: false,
         provider_request_id: None,
     };
-    play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+    play.run.outcome(&effect, attempt.number, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
 }
 
 #[test]
 fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_move() {
     let mut asked = 0;
-    let mut play = scripted(brief("Ask"), move |role, title, job| match (role, title) {
+    let mut play = scripted(brief("Ask"), move |role, title, attempt| match (role, title) {
         (Role::TreePlanner, "Ask") => Some(Ok(plan(&[&["a", "b"]]))),
         (Role::TreeExecutor, "Step a") => {
             asked += 1;
@@ -29,8 +29,8 @@ fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_m
                     json!({ "question": { "text": "Which colour?", "options": ["red", "blue"], "default": null }, "scratchpad": pad("asking") }),
                 ));
             }
-            assert!(own_text(job).contains("\"answer\":\"blue\""));
-            assert!(job.effect.0.ends_with(".n1.g1.x.r2"));
+            assert!(own_text(attempt).contains("\"answer\":\"blue\""));
+            assert!(attempt.effect.0.ends_with(".n1.g1.x.r2"));
             None
         }
         _ => None,
@@ -57,13 +57,13 @@ fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_m
 #[test]
 fn b9_a_question_with_a_default_is_answered_by_it_when_its_deadline_passes() {
     let mut asked = false;
-    let mut play = scripted(brief("Default"), move |role, _, job| {
+    let mut play = scripted(brief("Default"), move |role, _, attempt| {
         if role == Role::TreePlanner && !std::mem::replace(&mut asked, true) {
             return Some(Ok(json!({ "mode": "plan", "question": { "text": "Deep or wide?", "default": "deep" } })));
         }
         assert!(
             role != Role::TreePlanner
-                || own_text(job).contains("\"answer\":\"deep\"") && job.effect.0.ends_with(".n0.g1.plan.q2")
+                || own_text(attempt).contains("\"answer\":\"deep\"") && attempt.effect.0.ends_with(".n0.g1.plan.q2")
         );
         None
     });
@@ -85,7 +85,7 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
     });
     play.run.take_over(None, play.now);
     let effect = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&effect, play.now).unwrap();
+    let attempt = play.run.intend(&effect, play.now).unwrap();
     let reply = |text: String| {
         engine::effect::Outcome::Model(Ok(engine::effect::ModelReply {
             text,
@@ -94,15 +94,15 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
             provider_request_id: None,
         }))
     };
-    play.run.outcome(&effect, job.attempt, reply(plan(&[&["a", "b"], &["c"]]).to_string()), None, play.now);
+    play.run.outcome(&effect, attempt.number, reply(plan(&[&["a", "b"], &["c"]]).to_string()), None, play.now);
     let due = play.run.due(play.now).outside;
     let (first, second) = (due[0].clone(), due[1].clone());
-    let job = play.run.intend(&first, play.now).unwrap();
+    let attempt = play.run.intend(&first, play.now).unwrap();
     play.commit();
     node(&mut play, "Step a", NodeCommand::Cancel);
     assert_eq!(payloads(&play, "tree.node_canceled"), [json!({ "disposition": "in_flight_unknown" })]);
     let spent = play.run.shared.ledger.spent.tokens;
-    play.run.outcome(&first, job.attempt, reply(done("late").to_string()), None, play.now);
+    play.run.outcome(&first, attempt.number, reply(done("late").to_string()), None, play.now);
     play.commit();
     assert_eq!(play.run.shared.ledger.spent.tokens, spent + 550, "the late answer is paid for");
     assert_eq!(status_of(&play, "Step a"), NodeStatus::Canceled);
@@ -208,8 +208,8 @@ fn b1_a_paused_subtree_starts_nothing_and_goes_on_where_it_was() {
 
 #[test]
 fn b8_a_message_to_a_node_is_shown_to_it_and_those_below_with_a_receipt() {
-    let mut play = scripted(brief("Steer"), |role, title, job| {
-        let text = own_text(job);
+    let mut play = scripted(brief("Steer"), |role, title, attempt| {
+        let text = own_text(attempt);
         assert_eq!(text.contains("Mind the gap"), title == "Step a", "{title}");
         (role == Role::TreePlanner && title == "Steer").then(|| Ok(plan(&[&["a", "b"]])))
     });
