@@ -3,7 +3,7 @@
 
 use crate::delta_throttle::DeltaThrottle;
 use crate::model::OnDelta;
-use crate::tools::{self, ActionError, Registry, TaskTools, Toolboxes};
+use crate::tools::{self, Action, ActionError, Registry, TaskTools, Toolboxes};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
@@ -31,7 +31,7 @@ pub trait ModelPort: Send + Sync + 'static {
 pub struct EffectsPerformer {
     pub library: Arc<dyn Library>,
     pub registry: Registry,
-    pub outside: Toolboxes,
+    pub toolboxes: Toolboxes,
     pub task_tools: Arc<dyn TaskTools>,
     pub models: Arc<dyn ModelPort>,
     /// Gets answers while they are written.
@@ -72,8 +72,8 @@ impl EffectsPerformer {
                 Err(ActionError::Store(error)) => return Outcome::Unavailable(error.to_string()),
             },
         };
-        if call.outside.is_some() {
-            return self.outside.call(store, run, call, effect).await;
+        if call.external.is_some() {
+            return self.toolboxes.call(store, run, call, effect).await;
         }
         let outcome = match tools::is_task_tool(call) {
             true => self.task_tools.call(run, call, effect).await,
@@ -93,6 +93,10 @@ impl Performer for EffectsPerformer {
             Work::Model(call) => Outcome::Model(self.call_model(call, &attempt).await),
             Work::Tool(call) => self.run_tool(&attempt.run, call, &attempt.effect).await,
         }
+    }
+
+    fn sees_earlier_changes(&self, call: &ToolCall) -> bool {
+        !self.registry.find(&call.tool).is_some_and(Action::only_creates)
     }
 }
 
@@ -140,7 +144,7 @@ mod tests {
         let performer = EffectsPerformer {
             library: store::open_inline(None, Arc::new(StoppedClock)).await.expect("a database in memory"),
             registry: Registry::builtin(),
-            outside: Toolboxes::default(),
+            toolboxes: Toolboxes::default(),
             task_tools: Arc::new(NoTaskTools),
             models: Arc::new(RehearsalModels::default()),
             live: Live::default(),

@@ -59,7 +59,7 @@ pub fn spec() -> ToolSpec {
         arguments: format!("text: 1-{MAX_LESSON_CHARS} characters"),
         description: DESCRIPTION.into(),
         read: false,
-        outside: None,
+        external: None,
     }
 }
 

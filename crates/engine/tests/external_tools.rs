@@ -4,7 +4,7 @@ mod play;
 
 use engine::actor::Actor;
 use engine::effect::{
-    Class, EffectAttempt, EffectId, Outcome, Outside, ToolOutcome, ToolOutput, ToolQuestion, ToolSpec, Work,
+    EffectAttempt, EffectId, ExternalTool, Outcome, RepeatSafety, ToolOutcome, ToolOutput, ToolQuestion, ToolSpec, Work,
 };
 use engine::facts::effect::Decision;
 use engine::facts::run::Queued;
@@ -13,15 +13,15 @@ use engine::run::{Command, EffectState, Kind, Status};
 use play::{Play, brief, plan};
 use serde_json::{Value, json};
 
-fn with_tool(kind: Kind, class: Class) -> Queued {
+fn with_tool(kind: Kind, class: RepeatSafety) -> Queued {
     let mut brief = brief("Send the letters");
     brief.kind = kind;
     brief.tools.push(ToolSpec {
         name: "post__send".into(),
         arguments: "to".into(),
         description: "Send a letter".into(),
-        read: class == Class::ReadOnly,
-        outside: Some(Outside { server: "post".into(), class, hash: "h1".into() }),
+        read: class == RepeatSafety::ReadOnly,
+        external: Some(ExternalTool { server: "post".into(), class, hash: "h1".into() }),
     });
     brief
 }
@@ -60,18 +60,18 @@ fn letters(times: usize) -> impl FnMut(Role, &EffectAttempt) -> Result<Value, en
 }
 
 /// Played up to the moment at which the tool is called, with the attempt of that call.
-fn called(kind: Kind, class: Class) -> (Play, EffectAttempt) {
+fn called(kind: Kind, class: RepeatSafety) -> (Play, EffectAttempt) {
     let (play, mut attempts) = called_often(kind, class, 1);
     (play, attempts.remove(0))
 }
 
-fn called_often(kind: Kind, class: Class, times: usize) -> (Play, Vec<EffectAttempt>) {
+fn called_often(kind: Kind, class: RepeatSafety, times: usize) -> (Play, Vec<EffectAttempt>) {
     let mut play = Play::new(with_tool(kind, class), letters(times));
     play.step(0);
     for _ in 0..20 {
         let due = play.run.due(play.now);
         let tools: Vec<EffectId> =
-            due.outside.into_iter().filter(|effect| play.run.provider(effect).is_none()).collect();
+            due.external.into_iter().filter(|effect| play.run.provider(effect).is_none()).collect();
         if tools.len() == times {
             let attempts = tools.iter().map(|effect| play.run.intend(effect, play.now).expect("room")).collect();
             play.commit();
@@ -103,7 +103,7 @@ fn command(play: &mut Play, command: Command) -> Result<(), String> {
 
 fn again(play: &mut Play) -> EffectAttempt {
     play.now = play.now.plus_ms(60_000);
-    let due = play.run.due(play.now).outside;
+    let due = play.run.due(play.now).external;
     let tool = due.into_iter().find(|effect| play.run.provider(effect).is_none()).expect("the tool is due");
     let attempt = play.run.intend(&tool, play.now).expect("room");
     play.commit();
@@ -127,11 +127,11 @@ fn count(play: &Play, kind: &str) -> usize {
 #[test]
 fn b4_a_call_outside_has_an_intent_before_it_and_one_outcome() {
     for kind in [Kind::Homework, Kind::Tree] {
-        let (mut play, attempt) = called(kind, Class::Once);
+        let (mut play, attempt) = called(kind, RepeatSafety::Once);
         let Work::Tool(call) = &attempt.work else { panic!("a tool") };
         assert_eq!(
-            (call.tool.as_str(), call.outside.as_ref().map(|outside| outside.class)),
-            ("post__send", Some(Class::Once))
+            (call.tool.as_str(), call.external.as_ref().map(|tool| tool.class)),
+            ("post__send", Some(RepeatSafety::Once))
         );
         assert_eq!(play.kinds().last(), Some(&"effect.started"));
         assert!(play.run.activity().contains("post__send called at "), "{}", play.run.activity());
@@ -147,12 +147,12 @@ fn b4_a_call_outside_has_an_intent_before_it_and_one_outcome() {
 #[test]
 fn b4_a_once_only_call_under_a_process_that_died_is_unknown_and_waits_for_a_person() {
     for kind in [Kind::Homework, Kind::Tree] {
-        let (mut play, attempt) = called(kind, Class::Once);
+        let (mut play, attempt) = called(kind, RepeatSafety::Once);
         play.resume_from(&play.events.clone());
         play.step(5);
         assert_eq!((count(&play, "effect.unknown"), count(&play, "effect.started") > 0), (1, true), "{kind:?}");
         assert_eq!(play.run.shared.status(), Status::WaitingOnUser, "{kind:?}: {:?}", play.kinds());
-        assert!(play.run.due(play.now).outside.is_empty(), "it is not called again");
+        assert!(play.run.due(play.now).external.is_empty(), "it is not called again");
         let question = play.run.shared.open_questions().next().expect("a question").clone();
         assert!(question.text.contains("post__send") && question.text.contains("ann"), "{}", question.text);
         assert_eq!(question.options, ["happened", "did_not", "retry"]);
@@ -163,7 +163,7 @@ fn b4_a_once_only_call_under_a_process_that_died_is_unknown_and_waits_for_a_pers
 }
 
 fn unknown(kind: Kind) -> (Play, EffectId) {
-    let (mut play, attempt) = called(kind, Class::Once);
+    let (mut play, attempt) = called(kind, RepeatSafety::Once);
     play.resume_from(&play.events.clone());
     play.step(1);
     (play, attempt.effect)
@@ -205,7 +205,7 @@ fn b4_the_question_about_an_unknown_call_can_simply_be_answered() {
 
 #[test]
 fn b4_what_may_be_repeated_is_repeated_a_few_times() {
-    for class in [Class::ReadOnly, Class::Idempotent] {
+    for class in [RepeatSafety::ReadOnly, RepeatSafety::Idempotent] {
         let (mut play, _) = called(Kind::Homework, class);
         play.resume_from(&play.events.clone());
         play.run.take_over(None, play.now);
@@ -225,7 +225,7 @@ fn b4_what_may_be_repeated_is_repeated_a_few_times() {
 
 #[test]
 fn b4_a_connection_that_breaks_under_a_once_only_call_leaves_it_unknown_too() {
-    let (mut play, attempt) = called(Kind::Tree, Class::Once);
+    let (mut play, attempt) = called(Kind::Tree, RepeatSafety::Once);
     tell(&mut play, &attempt, Outcome::Lost("The server closed the connection".into()));
     assert_eq!((count(&play, "effect.unknown"), play.run.shared.status()), (1, Status::WaitingOnUser));
     let blocked = play.events.iter().filter(|event| event.payload.contains("\"blocked\"")).count();
@@ -234,13 +234,13 @@ fn b4_a_connection_that_breaks_under_a_once_only_call_leaves_it_unknown_too() {
 
 #[test]
 fn b4_an_equal_once_only_call_waits_for_the_decision_about_the_first() {
-    let (mut play, attempts) = called_often(Kind::Homework, Class::Once, 2);
+    let (mut play, attempts) = called_often(Kind::Homework, RepeatSafety::Once, 2);
     tell(&mut play, &attempts[0], Outcome::Lost("gone".into()));
     // The second is out already; a person lets it be made again, and it has to wait for the first.
     tell(&mut play, &attempts[1], Outcome::Lost("gone".into()));
     let retry = Command::Resolve { effect: attempts[1].effect.clone(), decision: Decision::Retry, note: None };
     command(&mut play, retry).expect("settled");
-    assert!(play.run.due(play.now).outside.is_empty(), "it would repeat what perhaps happened");
+    assert!(play.run.due(play.now).external.is_empty(), "it would repeat what perhaps happened");
     assert_eq!(play.run.shared.status(), Status::WaitingOnUser);
     let happened = Command::Resolve { effect: attempts[0].effect.clone(), decision: Decision::Happened, note: None };
     command(&mut play, happened).expect("settled");
@@ -250,7 +250,7 @@ fn b4_an_equal_once_only_call_waits_for_the_decision_about_the_first() {
 #[test]
 fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
     for kind in [Kind::Homework, Kind::Tree] {
-        let (mut play, attempt) = called(kind, Class::Once);
+        let (mut play, attempt) = called(kind, RepeatSafety::Once);
         let asking =
             ToolQuestion { text: "Which stamp?".into(), options: vec!["red".into()], kept: json!({"state": "s1"}) };
         tell(&mut play, &attempt, Outcome::Asks(asking));
@@ -275,7 +275,7 @@ fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
 
 #[test]
 fn b4_a_used_up_time_limit_refuses_the_call_and_the_model_is_shown_it() {
-    let (mut play, attempt) = called(Kind::Homework, Class::ReadOnly);
+    let (mut play, attempt) = called(Kind::Homework, RepeatSafety::ReadOnly);
     tell(&mut play, &attempt, Outcome::Lost("no answer".into()));
     play.now = play.now.plus_ms(3_600_000);
     let patch = serde_json::from_value(json!({ "max_wall_ms": 1 })).expect("a patch");
@@ -287,7 +287,7 @@ fn b4_a_used_up_time_limit_refuses_the_call_and_the_model_is_shown_it() {
 
 #[test]
 fn b1_canceling_a_node_withdraws_its_question_and_the_run_ends() {
-    let (mut play, attempt) = called(Kind::Tree, Class::Once);
+    let (mut play, attempt) = called(Kind::Tree, RepeatSafety::Once);
     tell(&mut play, &attempt, Outcome::Lost("gone".into()));
     let root = play.run.root_node().expect("a root");
     command(&mut play, Command::Node { node: root, order: engine::run::NodeCommand::Cancel }).expect("canceled");

@@ -91,14 +91,14 @@ fn r10_a_retry_after_of_a_day_is_shown_with_its_end_and_resume_tries_at_once() {
     assert_eq!((wait.provider.as_str(), wait.until), ("test", play.now.plus_ms(DAY_MS)));
     let told = payloads(&play, "run.provider_waiting");
     assert_eq!(told[0], json!({ "provider": "test", "until": wait.until, "error": "RateLimited" }));
-    assert!(play.run.due(play.now).outside.is_empty());
+    assert!(play.run.due(play.now).external.is_empty());
     // When a person does not want to wait
     let person = person(&play);
     play.run.command(Command::Resume, person, play.now).expect("it can be shortened");
     play.commit();
     // Then it is tried at once, whoever parked the provider
     assert_eq!(payloads(&play, "run.resumed"), [json!({ "reason": "try_now" })]);
-    assert!(play.run.shared.probes && play.run.due(play.now).outside.len() == 1);
+    assert!(play.run.shared.probes && play.run.due(play.now).external.len() == 1);
     let asked = play.now;
     play.go();
     assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
@@ -144,7 +144,7 @@ fn r11_messages_that_no_call_was_shown_are_reported_when_the_run_ends() {
         // Given a run whose only call is out
         let mut play = after(Vec::new());
         play.step(0);
-        let effect = play.run.due(play.now).outside[0].clone();
+        let effect = play.run.due(play.now).external[0].clone();
         let attempt = play.run.intend(&effect, play.now).expect("a call");
         play.commit();
         // When a person says something, and the run ends before another call is made

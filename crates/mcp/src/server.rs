@@ -2,7 +2,7 @@
 //! and output. It supports both protocol versions and keeps no state between requests. A `ToolProvider` carries the tools out.
 
 use async_trait::async_trait;
-use engine::effect::Class;
+use engine::effect::RepeatSafety;
 use http::{Request, Response};
 use http_body::Body;
 use rmcp::model::{
@@ -31,7 +31,7 @@ pub struct ToolDefinition {
     pub description: &'static str,
     /// The JSON schema of its arguments.
     pub schema: Value,
-    pub class: Class,
+    pub class: RepeatSafety,
     /// Changes or removes something that exists.
     pub destructive: bool,
 }
@@ -238,8 +238,8 @@ fn error_data(error: RequestError) -> ErrorData {
 fn tool(definition: ToolDefinition) -> Tool {
     let schema = definition.schema.as_object().cloned().unwrap_or_default();
     let mut hints = ToolAnnotations::new();
-    hints.read_only_hint = Some(definition.class == Class::ReadOnly);
-    hints.idempotent_hint = Some(definition.class != Class::Once);
+    hints.read_only_hint = Some(definition.class == RepeatSafety::ReadOnly);
+    hints.idempotent_hint = Some(definition.class != RepeatSafety::Once);
     hints.destructive_hint = Some(definition.destructive);
     hints.open_world_hint = Some(false);
     Tool::new(definition.name, definition.description, Arc::new(schema)).with_annotations(hints)

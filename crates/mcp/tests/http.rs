@@ -101,7 +101,7 @@ async fn called(server: &McpServer, offer: &Offer) -> Result<Value, String> {
         granted: vec![offer.name.clone()],
         home_document: None,
         props: json!({}),
-        outside: None,
+        external: None,
         answered: None,
         agent: None,
     };

@@ -29,7 +29,7 @@ impl Pages<'_> {
             PageSubject::Tools => None,
         };
         match page {
-            Some(page) => Ok(Some(page.offers(self.offers(subject).await?))),
+            Some(page) => Ok(Some(page.actions(self.permitted_actions(subject).await?))),
             None => Ok(None),
         }
     }
@@ -66,9 +66,10 @@ impl Pages<'_> {
         page = page
             .data("projects", project_list(&projects))
             .section("Your projects", &listed(lines, "You have no projects."));
-        let offers = self.offers(PageSubject::Whoami).await?;
-        let lines = offers.iter().map(|offer| {
-            format!("- `{}({})`: {} POST {}\n", offer.name, offer.params, offer.description, offer.path())
+        let actions = self.permitted_actions(PageSubject::Whoami).await?;
+        let lines = actions.iter().map(|action| {
+            let (name, params, about) = (action.name(), action.params().0, action.description());
+            format!("- `{name}({params})`: {about} POST {}\n", action.path())
         });
         page = page.section("Your actions", &listed(lines.collect(), "You may only read."));
         if let Some(agent) = agent {

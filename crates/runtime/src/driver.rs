@@ -13,7 +13,7 @@ use crate::run_commands::{CommandError, DriverMessage, PendingCommand, RunComman
 use crate::views::CheckpointWriter;
 use engine::actor::Actor;
 use engine::batch::RunRow;
-use engine::effect::{CallError, CallFailure, EffectAttempt, EffectId, Outcome, ToolOutcome, Work, only_creates};
+use engine::effect::{CallError, CallFailure, EffectAttempt, EffectId, Outcome, ToolOutcome, Work};
 use engine::event::Event;
 use engine::projection;
 use engine::run::{Command, Parked, Run, Status};
@@ -201,7 +201,7 @@ impl Driver {
     async fn perform_inline(&mut self) -> Result<(), DriveEnd> {
         while let Some(effect) = self.run.due(self.now()).inline.into_iter().next() {
             let Some(attempt) = self.run.inline_attempt(&effect, self.now()) else { return Ok(()) };
-            if self.run.has_drafted_changes() && reads(&attempt) && !self.commit().await? {
+            if self.run.has_drafted_changes() && self.sees_earlier_changes(&attempt) && !self.commit().await? {
                 continue;
             }
             let outcome = match self.denied.get(&effect) {
@@ -225,6 +225,10 @@ impl Driver {
         Ok(())
     }
 
+    fn sees_earlier_changes(&self, attempt: &EffectAttempt) -> bool {
+        matches!(&attempt.work, Work::Tool(call) if self.performer.sees_earlier_changes(call))
+    }
+
     /// Record the intents of every call that may go out now.
     fn intend(&mut self) {
         self.ready.clear();
@@ -235,7 +239,7 @@ impl Driver {
             let due = self.run.due(self.now());
             self.wake_at = due.wake_at;
             let mut moved = false;
-            for effect in due.outside {
+            for effect in due.external {
                 let seq = self.run.shared.last_seq;
                 if let Err(parked) = self.admit(&effect) {
                     self.wake_at = Some(self.wake_at.map_or(parked.until, |at| at.min(parked.until)));
@@ -457,11 +461,6 @@ async fn load_patiently(commands: &RunCommands, lease: &Lease, stopping: &Cancel
             () = tokio::time::sleep(Duration::from_millis(500)) => {}
         }
     }
-}
-
-/// Everything but a creation must see what was drafted before it.
-fn reads(attempt: &EffectAttempt) -> bool {
-    !matches!(&attempt.work, Work::Tool(call) if only_creates(&call.tool))
 }
 
 /// The entity whose version a mutation compares.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use engine::actor::ActorKind;
 use engine::batch::{Batch, Rows, RunRow, StepRow};
 use engine::blob::Hash;
-use engine::effect::{EffectAttempt, Outcome};
+use engine::effect::{EffectAttempt, Outcome, ToolCall};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
@@ -23,6 +23,11 @@ pub trait Clock: Send + Sync + 'static {
 #[async_trait]
 pub trait Performer: Send + Sync + 'static {
     async fn perform(&self, attempt: EffectAttempt) -> Outcome;
+
+    /// Whether a call of a built-in tool must see what calls before it changed, so that those changes are committed first.
+    fn sees_earlier_changes(&self, _call: &ToolCall) -> bool {
+        true
+    }
 }
 
 /// The right to drive one run, until it lapses or someone else is given a higher epoch.

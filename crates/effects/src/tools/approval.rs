@@ -2,7 +2,7 @@
 //! to whom. Values are escaped, so that none of them can add lines to the question.
 
 use super::toolbox::{Approval, Offer, Toolbox};
-use engine::effect::{Class, RunContext, ToolCall, ToolQuestion};
+use engine::effect::{RepeatSafety, RunContext, ToolCall, ToolQuestion};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -51,7 +51,7 @@ fn question(toolbox: &dyn Toolbox, offer: &Offer, tainted: bool, call: &ToolCall
             }
         }
     }
-    if offer.hint == Some(Class::ReadOnly) {
+    if offer.hint == Some(RepeatSafety::ReadOnly) {
         let server = toolbox.server();
         let _ = write!(
             text,
@@ -117,8 +117,8 @@ mod tests {
             name: "mail__send".into(),
             description: String::new(),
             schema: json!({}),
-            class: Class::Once,
-            hint: Some(Class::ReadOnly),
+            class: RepeatSafety::Once,
+            hint: Some(RepeatSafety::ReadOnly),
         };
         let call = ToolCall {
             tool: "mail__send".into(),
@@ -126,7 +126,7 @@ mod tests {
             granted: Vec::new(),
             home_document: None,
             props: Value::Null,
-            outside: None,
+            external: None,
             answered: None,
             agent: None,
         };

@@ -7,8 +7,7 @@ use super::arguments::{
 };
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::DocumentId;
 use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Document, Mutation};
 use runtime::ports::DocumentFilter;
@@ -27,7 +26,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "list_documents",
         description: "List documents, newest first, without their content. The platform's own documents only by \
                       type_key.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[
             PROJECT_FILTER,
             optional("type_key", ArgumentType::TypeKey, "Only this type, e.g. document.note."),
@@ -38,7 +37,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "get_document",
         description: "Read one document with its content and version.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[ID],
         handler: |context, arguments| Box::pin(get(context, arguments)),
     },
@@ -46,7 +45,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "create_document",
         description: "Create a document. It links under parent_document_id; without one, a run's own under its branch or \
                       workspace.",
-        class: Class::Idempotent,
+        changes: Changes::NewItem,
         fields: &[
             TITLE,
             required("content", ArgumentType::Text { max: MAX_CONTENT_CHARS }, "Its text, in Markdown."),
@@ -61,7 +60,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "update_document",
         description: "Change a document: replace its content, or append to it; rename it; merge props. \
                       With `version`, only if it is still at that version.",
-        class: Class::Idempotent,
+        changes: Changes::Existing,
         fields: &[
             ID,
             NEW_TITLE,

@@ -6,7 +6,7 @@ mod walk;
 
 use super::toolbox::{Offer, Offers, Toolbox, output};
 use async_trait::async_trait;
-use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
+use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, openat, renameat, statat, unlinkat};
 use serde_json::{Value, json};
@@ -147,13 +147,13 @@ impl Toolbox for Files {
             schema: json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false}),
         };
         let mut tools = vec![
-            offer("list_files", "List a directory of files.", Class::ReadOnly, &[], json!({"path": path})),
-            offer("read_file", "Read a text file.", Class::ReadOnly, &["path"], json!({"path": path})),
+            offer("list_files", "List a directory of files.", RepeatSafety::ReadOnly, &[], json!({"path": path})),
+            offer("read_file", "Read a text file.", RepeatSafety::ReadOnly, &["path"], json!({"path": path})),
         ];
         if self.write {
             let fields = json!({"path": path, "content": {"type": "string"}});
             let about = "Write a text file, whole; directories are made as needed.";
-            tools.push(offer("write_file", about, Class::Idempotent, &["path", "content"], fields));
+            tools.push(offer("write_file", about, RepeatSafety::Idempotent, &["path", "content"], fields));
         }
         Ok(Offers { protocol: "built in".into(), tools })
     }

@@ -2,8 +2,7 @@
 
 use super::arguments::{ArgumentType, Arguments, required};
 use super::tool_context::ToolContext;
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::{DocumentId, EdgeId};
 use engine::workspace::{Edge, Mutation};
 use runtime::ports::{EdgeFilter, Slice};
@@ -18,7 +17,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "link_entities",
         description: "Join two documents, tasks or projects by a relation (rel, of a-z and _), e.g. supports or \
                       depends_on.",
-        class: Class::Idempotent,
+        changes: Changes::NewEdge,
         fields: &[
             required("src_id", ArgumentType::Id, "Where the edge starts."),
             required("dst_id", ArgumentType::Id, "Where it ends."),
@@ -29,7 +28,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "unlink_entities",
         description: "Remove an edge.",
-        class: Class::Idempotent,
+        changes: Changes::Existing,
         fields: &[required("edge_id", ArgumentType::Id, "The edge, as link_entities returned it.")],
         handler: |context, arguments| Box::pin(unlink(context, arguments)),
     },

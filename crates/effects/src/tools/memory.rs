@@ -2,26 +2,18 @@
 
 use super::arguments::{ArgumentType, Arguments, required};
 use super::tool_context::ToolContext;
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::LessonId;
 use engine::lessons::{self, ADD_LESSON, LessonStatus};
 use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::workspace::{Mutation, Scope};
 use serde_json::json;
 
-pub(super) const UPDATE_SCRATCHPAD: &str = "update_scratchpad";
-
-/// Whether only a subagent takes this action, on itself: it needs no grant, and no run is given it.
-pub(super) fn is_own(action: &str) -> bool {
-    [UPDATE_SCRATCHPAD, ADD_LESSON].contains(&action)
-}
-
 pub(super) const ACTIONS: &[Action] = &[
     Action {
-        name: UPDATE_SCRATCHPAD,
+        name: "update_scratchpad",
         description: "Replace your scratchpad with notes for your future self (at most 10,000 characters; empty clears it).",
-        class: Class::Idempotent,
+        changes: Changes::OwnMemory,
         fields: &[required(
             "content",
             ArgumentType::Text { max: MAX_SCRATCHPAD_CHARS },
@@ -32,7 +24,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: ADD_LESSON,
         description: lessons::DESCRIPTION,
-        class: Class::Idempotent,
+        changes: Changes::OwnMemory,
         fields: &[required(
             "text",
             ArgumentType::Line { max: lessons::MAX_LESSON_CHARS },

@@ -5,8 +5,7 @@ use super::arguments::{
 };
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::ProjectId;
 use engine::workspace::{Mutation, Project};
 use serde_json::{Value, json};
@@ -19,28 +18,28 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "list_projects",
         description: "List the projects that may be used here, newest first.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[LIMIT],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
         name: "get_project",
         description: "Read one project: title, description, props, version.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[ID],
         handler: |context, arguments| Box::pin(get(context, arguments)),
     },
     Action {
         name: "create_project",
-        description: "Create a project. ActionError where only some projects may be used.",
-        class: Class::Idempotent,
+        description: "Create a project. Refused where only some projects may be used.",
+        changes: Changes::NewProject,
         fields: &[TITLE, DESCRIPTION],
         handler: |context, arguments| Box::pin(create(context, arguments)),
     },
     Action {
         name: "update_project",
         description: "Change a project's title or description; merge props. With `version`, only if it is still at that version.",
-        class: Class::Idempotent,
+        changes: Changes::Existing,
         fields: &[ID, NEW_TITLE, DESCRIPTION, PROPS, VERSION],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },

@@ -3,8 +3,7 @@
 
 use super::arguments::{ArgumentType, Arguments, Field, LIMIT, MAX_QUERY_CHARS, optional, required};
 use super::tool_context::{ToolContext, page};
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use runtime::ports::{Hit, HitKind, SearchFilter};
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "search_documents",
         description: "Find documents that contain all the words of the query; the last may be a beginning.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[QUERY, optional("project_id", ArgumentType::Id, "Only in this project."), LIMIT],
         handler: |context, arguments| Box::pin(find(context, arguments, &[HitKind::Document])),
     },
@@ -26,7 +25,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "search",
         description: "Find documents, tasks and projects that contain all the words of the query; the last may be \
                       a beginning.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[QUERY, LIMIT],
         handler: |context, arguments| {
             Box::pin(find(context, arguments, &[HitKind::Document, HitKind::Task, HitKind::Project]))

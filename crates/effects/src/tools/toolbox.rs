@@ -8,7 +8,7 @@ use crate::tools::list;
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
-    Class, EffectId, Outcome, Outside, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
+    EffectId, ExternalTool, Outcome, RepeatSafety, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
 };
 use engine::ids::ProjectId;
 use engine::json::{MAX_DEPTH, is_deeper};
@@ -30,9 +30,9 @@ pub struct Offer {
     /// The JSON schema of its arguments.
     pub schema: Value,
     /// By our own configuration: decides about approval, grants and repetition.
-    pub class: Class,
+    pub class: RepeatSafety,
     /// What the server claims. Nobody checks the claim, so it decides nothing here.
-    pub hint: Option<Class>,
+    pub hint: Option<RepeatSafety>,
 }
 
 /// All tools of one server, in a stable order.
@@ -107,8 +107,8 @@ impl Offer {
             name: self.name.clone(),
             arguments: argument_names(&self.schema),
             description: cut(&self.description, MAX_DESCRIPTION_CHARS),
-            read: self.class == Class::ReadOnly,
-            outside: Some(Outside { server: server.into(), class: self.class, hash: self.hash() }),
+            read: self.class == RepeatSafety::ReadOnly,
+            external: Some(ExternalTool { server: server.into(), class: self.class, hash: self.hash() }),
         }
     }
 }
@@ -153,7 +153,7 @@ impl Toolboxes {
         run: &RunContext,
         call: &ToolCall,
     ) -> Result<(Arc<dyn Toolbox>, Offer), ActionError> {
-        let Some(granted) = call.outside.as_ref().filter(|_| call.granted.contains(&call.tool)) else {
+        let Some(granted) = call.external.as_ref().filter(|_| call.granted.contains(&call.tool)) else {
             let valid = list(call.granted.iter());
             return refuse(format!(
                 "tool_not_granted: {} was not given to this caller; granted tools: {valid}",

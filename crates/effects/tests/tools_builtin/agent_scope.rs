@@ -2,7 +2,7 @@
 
 use crate::fixture::Fixture;
 use effects::tools::{ActionError, Registry, agent_scope};
-use engine::effect::{Class, EffectId, Outside, ToolCall};
+use engine::effect::{EffectId, ExternalTool, RepeatSafety, ToolCall};
 use engine::ids::ActorId;
 use engine::lessons;
 use engine::role::Role;
@@ -55,9 +55,10 @@ async fn h8_a_subagent_reads_and_takes_granted_actions_and_others_are_refused() 
     let why = scope_for("create_task").await.expect_err("it was not granted");
     assert!(why.contains("create_task was not granted to scout") && why.contains("create_document"), "{why}");
     // Tools of toolboxes cannot be granted: only those that read may be called
-    for (class, may) in [(Class::ReadOnly, true), (Class::Idempotent, false), (Class::Once, false)] {
-        let outside = Some(Outside { server: "post".into(), class, hash: String::new() });
-        let call = ToolCall { outside, ..call_of(&fixture, agent, "post__send", json!({})) };
+    for (class, may) in [(RepeatSafety::ReadOnly, true), (RepeatSafety::Idempotent, false), (RepeatSafety::Once, false)]
+    {
+        let external = Some(ExternalTool { server: "post".into(), class, hash: String::new() });
+        let call = ToolCall { external, ..call_of(&fixture, agent, "post__send", json!({})) };
         assert_eq!(scope_of(&fixture, &call).await.is_ok(), may, "{class:?}");
     }
     // A grant that was revoked is refused at the next call

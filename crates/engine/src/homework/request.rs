@@ -34,7 +34,7 @@ impl State {
             granted,
             home_document: home,
             props,
-            outside: shared.outside(&call.tool).cloned(),
+            external: shared.external_tool(&call.tool).cloned(),
             answered: shared.answered_question(&call.id),
             agent: agent.map(|handle| shared.agent_id(handle)),
         }

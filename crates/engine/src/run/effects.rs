@@ -110,7 +110,7 @@ impl Run {
                 _ if want.role.is_none() && self.repeats_an_unknown(&want.effect) => {}
                 _ => {
                     slots -= 1;
-                    due.outside.push(want.effect);
+                    due.external.push(want.effect);
                 }
             }
         }

@@ -100,10 +100,10 @@ impl EffectState {
 /// What can be done now, and when to look again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Due {
-    /// Built-in tools: perform at once, no intent needed.
+    /// Calls of built-in tools: performed at once, without an intent.
     pub inline: Vec<EffectId>,
-    /// Calls to the outside: record the intent first.
-    pub outside: Vec<EffectId>,
+    /// Calls of models and external tools: the intent is recorded first.
+    pub external: Vec<EffectId>,
     pub wake_at: Option<Timestamp>,
 }
 

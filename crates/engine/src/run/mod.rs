@@ -9,8 +9,8 @@ mod apply;
 mod commands;
 mod draft;
 mod effects;
+mod external_tools;
 mod flight;
-mod outside;
 mod shared;
 mod terms;
 pub(crate) mod unshown;
@@ -126,7 +126,7 @@ pub struct Want {
 impl Want {
     /// One that is not built in needs an intent first.
     pub(crate) fn tool(shared: &Shared, call: &Call) -> Want {
-        let inline = shared.outside(&call.tool).is_none();
+        let inline = shared.external_tool(&call.tool).is_none();
         Want { effect: call.id.clone(), role: None, inline, wrap_up: false }
     }
 }

@@ -6,7 +6,7 @@ use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
-use crate::effect::{AnsweredQuestion, EffectId, Outside, RunContext};
+use crate::effect::{AnsweredQuestion, EffectId, ExternalTool, RunContext};
 use crate::event::genesis;
 use crate::facts::run::{Agent, ProviderWaiting, QuestionExpired, Queued};
 use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId, RunId};
@@ -229,8 +229,8 @@ impl Shared {
     }
 
     /// The server of a tool that is not built in.
-    pub(crate) fn outside(&self, tool: &str) -> Option<&Outside> {
-        self.brief.tools.iter().find(|known| known.name == tool)?.outside.as_ref()
+    pub(crate) fn external_tool(&self, tool: &str) -> Option<&ExternalTool> {
+        self.brief.tools.iter().find(|known| known.name == tool)?.external.as_ref()
     }
 
     /// The answer to the question this call asked before.

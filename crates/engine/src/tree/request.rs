@@ -29,7 +29,7 @@ impl State {
             granted,
             home_document: Some(node.scratchpad),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
-            outside: shared.outside(&call.tool).cloned(),
+            external: shared.external_tool(&call.tool).cloned(),
             answered: shared.answered_question(&call.id),
             agent: node.agent.as_deref().map(|handle| shared.agent_id(handle)),
         }

@@ -35,7 +35,7 @@ pub(crate) fn brief(objective: &str) -> Queued {
         arguments: arguments.into(),
         description: format!("{name} of the workspace"),
         read,
-        outside: None,
+        external: None,
     };
     Queued {
         kind: Kind::Homework,
@@ -161,7 +161,7 @@ impl Play {
         let due = self.run.due(self.now);
         if let Some(effect) = due.inline.first() {
             self.perform(effect);
-        } else if let Some(effect) = due.outside.first() {
+        } else if let Some(effect) = due.external.first() {
             if let Some(attempt) = self.run.intend(effect, self.now) {
                 self.commit();
                 self.land(&attempt);
@@ -183,7 +183,8 @@ impl Play {
             Work::Tool(call) => self.denied.get(&call.tool).cloned(),
             Work::Model(_) => None,
         };
-        let outcome = denied.map_or_else(|| tool(&attempt), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
+        let outcome =
+            denied.map_or_else(|| tool(&attempt), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
         self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
         self.commit();
     }

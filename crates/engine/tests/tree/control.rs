@@ -6,7 +6,7 @@ use engine::run::Status;
 /// Answers the root's planner with one band of two steps, and performs nothing else.
 fn answer_root_planner(play: &mut Play) {
     play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
+    let effect = play.run.due(play.now).external[0].clone();
     let attempt = play.run.intend(&effect, play.now).unwrap();
     let reply = engine::effect::ModelReply {
         text: plan(&[&["a", "b"]]).to_string(),
@@ -84,7 +84,7 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
         (role == Role::TreePlanner && title == "Cancel").then(|| Ok(plan(&[&["a", "b"], &["c"]])))
     });
     play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
+    let effect = play.run.due(play.now).external[0].clone();
     let attempt = play.run.intend(&effect, play.now).unwrap();
     let reply = |text: String| {
         engine::effect::Outcome::Model(Ok(engine::effect::ModelReply {
@@ -95,7 +95,7 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
         }))
     };
     play.run.outcome(&effect, attempt.number, reply(plan(&[&["a", "b"], &["c"]]).to_string()), None, play.now);
-    let due = play.run.due(play.now).outside;
+    let due = play.run.due(play.now).external;
     let (first, second) = (due[0].clone(), due[1].clone());
     let attempt = play.run.intend(&first, play.now).unwrap();
     play.commit();
@@ -107,7 +107,7 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
     assert_eq!(play.run.shared.ledger.spent.tokens, spent + 550, "the late answer is paid for");
     assert_eq!(status_of(&play, "Step a"), NodeStatus::Canceled);
     assert_eq!(count(&play, "tree.node_result"), 0, "and refused as a result");
-    assert_eq!(play.run.due(play.now).outside, [second], "its sibling goes on");
+    assert_eq!(play.run.due(play.now).external, [second], "its sibling goes on");
     play.go();
     check(&play);
     assert_eq!(play.run.shared.status(), Status::Completed);
@@ -126,7 +126,7 @@ fn b1_canceling_the_run_cancels_every_node_and_nothing_follows() {
         (role == Role::TreePlanner && title == "Cancel all").then(|| Ok(plan(&[&["a", "b"], &["c"]])))
     });
     play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
+    let effect = play.run.due(play.now).external[0].clone();
     play.run.intend(&effect, play.now).unwrap();
     play.commit();
     node(&mut play, "Cancel all", NodeCommand::Cancel);
@@ -233,7 +233,7 @@ fn b8_a_message_to_a_node_is_shown_to_it_and_those_below_with_a_receipt() {
 fn called_out(objective: &str) -> (Play, engine::effect::EffectId, u32) {
     let mut play = scripted(brief(objective), |_, _, _| None);
     play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
+    let effect = play.run.due(play.now).external[0].clone();
     let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
     play.commit();
     (play, effect, attempt)
@@ -271,7 +271,7 @@ fn b2_commands_sent_while_no_driver_works_add_no_working_time() {
     play.run.take_over(Some(died.plus_ms(10_000)), play.now);
     play.commit();
     assert_eq!(play.run.shared.metrics.running_ms, 10_000, "up to the last sign of life of whoever drove it");
-    assert_eq!(play.run.due(play.now).outside, [effect]);
+    assert_eq!(play.run.due(play.now).external, [effect]);
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn b1_a_step_retried_before_a_band_starts_ends_before_that_band() {
     while count(&play, "tree.replan_requested") == 0 {
         play.step(1);
     }
-    let effect = play.run.due(play.now).outside[0].clone();
+    let effect = play.run.due(play.now).external[0].clone();
     let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
     play.commit();
     node(&mut play, "Again", NodeCommand::Pause);

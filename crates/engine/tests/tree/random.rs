@@ -114,7 +114,7 @@ impl Loose {
     fn send(&mut self) {
         let due = self.play.run.due(self.play.now);
         let play = &mut self.play;
-        self.out.extend(due.outside.iter().filter_map(|effect| play.run.intend(effect, play.now)));
+        self.out.extend(due.external.iter().filter_map(|effect| play.run.intend(effect, play.now)));
         play.commit();
     }
 

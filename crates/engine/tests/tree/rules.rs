@@ -111,7 +111,7 @@ fn t2_the_steps_of_a_band_overlap_in_time_within_max_parallel() {
     wide.budgets.max_parallel = 3;
     let mut play = scripted(wide, |role, _, _| (role == Role::TreePlanner).then(|| Ok(plan(&[&["a", "b", "c", "d"]]))));
     play.run.take_over(None, play.now);
-    let plan_call = play.run.due(play.now).outside[0].clone();
+    let plan_call = play.run.due(play.now).external[0].clone();
     let attempt = play.run.intend(&plan_call, play.now).expect("the plan");
     let reply = engine::effect::ModelReply {
         text: plan(&[&["a", "b", "c", "d"]]).to_string(),
@@ -120,7 +120,7 @@ fn t2_the_steps_of_a_band_overlap_in_time_within_max_parallel() {
         provider_request_id: None,
     };
     play.run.outcome(&plan_call, attempt.number, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
-    let due = play.run.due(play.now).outside;
+    let due = play.run.due(play.now).external;
     assert_eq!(
         due.iter().map(|effect| effect.0.split_once('.').expect("a tag").1).collect::<Vec<_>>(),
         ["n1.g1.x.r1", "n2.g1.x.r1", "n3.g1.x.r1"]
@@ -128,7 +128,7 @@ fn t2_the_steps_of_a_band_overlap_in_time_within_max_parallel() {
     for effect in &due {
         play.run.intend(effect, play.now).expect("goes out");
     }
-    assert!(play.run.due(play.now).outside.is_empty(), "max_parallel holds across the whole run");
+    assert!(play.run.due(play.now).external.is_empty(), "max_parallel holds across the whole run");
 }
 
 #[test]

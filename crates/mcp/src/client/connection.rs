@@ -6,7 +6,7 @@ use super::config::{ServerConfig, Transport};
 use super::http::BoundedClient;
 use super::messages;
 use effects::tools::{Approval, Offer, Offers};
-use engine::effect::Class;
+use engine::effect::RepeatSafety;
 use rmcp::ClientHandler;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -172,14 +172,14 @@ fn offered(config: &ServerConfig, tool: Tool) -> Offer {
     let hints = tool.annotations.unwrap_or_default();
     // A missing hint counts as unsafe.
     let hint = match (hints.read_only_hint, hints.idempotent_hint) {
-        (Some(true), _) => Class::ReadOnly,
-        (_, Some(true)) => Class::Idempotent,
-        _ => Class::Once,
+        (Some(true), _) => RepeatSafety::ReadOnly,
+        (_, Some(true)) => RepeatSafety::Idempotent,
+        _ => RepeatSafety::Once,
     };
     let class = match (config.read_only.iter().any(|name| *name == tool.name), hint, config.approval) {
-        (true, ..) => Class::ReadOnly,
-        (false, Class::ReadOnly | Class::Idempotent, Approval::Never) => Class::Idempotent,
-        (false, ..) => Class::Once,
+        (true, ..) => RepeatSafety::ReadOnly,
+        (false, RepeatSafety::ReadOnly | RepeatSafety::Idempotent, Approval::Never) => RepeatSafety::Idempotent,
+        (false, ..) => RepeatSafety::Once,
     };
     Offer {
         name: format!("{}{}", config.prefix(), tool.name),

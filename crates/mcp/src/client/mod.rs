@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use call::{RunningCall, WaitingCall};
 use connection::Connection;
 use effects::tools::{Approval, Offer, Offers, Toolbox};
-use engine::effect::{Class, EffectId, Outcome, ToolCall};
+use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall};
 use engine::ids::ProjectId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -98,7 +98,7 @@ impl Toolbox for McpServer {
 
     /// A tool that the configuration calls read-only needs no approval.
     fn approval(&self, offer: &Offer) -> Approval {
-        if offer.class == Class::ReadOnly { Approval::Never } else { self.config.approval }
+        if offer.class == RepeatSafety::ReadOnly { Approval::Never } else { self.config.approval }
     }
 
     fn destination(&self, _call: &ToolCall) -> String {

@@ -129,7 +129,7 @@ fn brief(kind: Kind, owner: ActorId, number: u8) -> Queued {
         arguments: "document_id".into(),
         description: "Rewrites a document".into(),
         read: false,
-        outside: None,
+        external: None,
     };
     Queued {
         kind,

@@ -11,7 +11,7 @@ use super::version::{HasVersion, stale, write};
 use super::{ApiResult, AppState, Page, access, actors, records, runs};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
-use effects::tools::{Authorization, Registry};
+use effects::tools::{Action, Authorization, Registry};
 use engine::ids::{ActorId, ProjectId};
 use engine::role::Role;
 use engine::task::MAX_SCRATCHPAD_CHARS;
@@ -189,8 +189,10 @@ fn bounded(text: String, most: usize) -> Result<String, String> {
 
 fn grantable(actions: Vec<String>) -> ApiResult<Vec<String>> {
     let registry = Registry::builtin();
-    let granted =
-        |name: &&str| registry.find(name).is_some_and(|action| action.authorization() == Authorization::Granted);
+    let granted = |name: &&str| {
+        let authorization = registry.find(name).map(Action::authorization);
+        authorization == Some(Authorization::PeopleAndGrantedSubagents)
+    };
     match actions.iter().find(|name| !granted(&name.as_str())) {
         Some(unknown) => {
             let valid: Vec<&str> = registry.list().iter().map(|action| action.name).filter(granted).collect();

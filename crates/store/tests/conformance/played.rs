@@ -24,7 +24,7 @@ pub async fn played(world: &World, brief: Queued, mut perform: impl FnMut(&Effec
             return run;
         }
         let due = run.due(now());
-        let attempts: Vec<_> = due.outside.iter().filter_map(|effect| run.intend(effect, now())).collect();
+        let attempts: Vec<_> = due.external.iter().filter_map(|effect| run.intend(effect, now())).collect();
         let inline: Vec<_> = due.inline.iter().filter_map(|effect| run.inline_attempt(effect, now())).collect();
         for attempt in attempts.into_iter().chain(inline) {
             let outcome = perform(&attempt);

@@ -88,7 +88,7 @@ impl BenchServer {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Toolboxes::default(),
+            toolboxes: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: models.clone(),
             live: Default::default(),

@@ -8,7 +8,7 @@ use super::terms::Status;
 use super::{Input, Run};
 use crate::actor::Actor;
 use crate::budget::Settled;
-use crate::effect::{Class, EffectId, ToolCall, ToolOutcome, ToolOutput, ToolQuestion, Work};
+use crate::effect::{EffectId, RepeatSafety, ToolCall, ToolOutcome, ToolOutput, ToolQuestion, Work};
 use crate::facts::effect::{Decision, FinishedAs, Resolved, Unknown};
 use crate::facts::run::{Answered, QuestionAsked, WaitingOnUser};
 use crate::ids::{ActorId, QuestionId};
@@ -61,7 +61,7 @@ impl Run {
 
     /// A tool that is no longer known counts as once-only.
     pub(super) fn is_once(&self, tool: &str) -> bool {
-        self.shared.outside(tool).is_none_or(|outside| outside.class == Class::Once)
+        self.shared.external_tool(tool).is_none_or(|tool| tool.class == RepeatSafety::Once)
     }
 
     pub(super) fn unknown(&mut self, effect: &EffectId, flight: &Flight, reason: String, now: Timestamp) {
@@ -165,7 +165,7 @@ impl Run {
             return;
         }
         let due = self.due(now);
-        if due.inline.is_empty() && due.outside.is_empty() {
+        if due.inline.is_empty() && due.external.is_empty() {
             let question_ids = self.shared.open_questions().map(|question| question.id).collect();
             self.emit(WaitingOnUser { question_ids }, Actor::Platform, now);
         }
