@@ -7,9 +7,9 @@ mod template;
 pub use signature::{Secret, sign};
 
 use futures::future::join_all;
-use http_client::{PrivateAddresses, causes, check_url, guarded_builder, retry_after};
-use reqwest::Client;
+use http_client::{PrivateAddresses, UrlError, causes, guarded_builder, retry_after};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Client, Url};
 use runtime::live::Live;
 use runtime::ports::{Clock, StoreError};
 use std::sync::Arc;
@@ -154,10 +154,23 @@ fn jitter() -> f64 {
     drawn as f64 / u64::MAX as f64
 }
 
+/// The URL of a webhook, or why nothing can be sent there.
+pub fn check_url(url: &str, private: PrivateAddresses) -> Result<Url, String> {
+    http_client::check_url(url, private).map_err(|error| refusal(&error))
+}
+
+fn refusal(error: &UrlError) -> String {
+    match error {
+        UrlError::Malformed(why) => why.clone(),
+        UrlError::PrivateHost(_) => format!("{error}, and webhooks_private does not allow those"),
+    }
+}
+
 fn send_error(error: &reqwest::Error) -> String {
-    match error.is_timeout() {
-        true => format!("no answer within {} s", TIMEOUT.as_secs()),
-        false => causes(error),
+    match UrlError::behind(error) {
+        Some(refused) => refusal(refused),
+        None if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
+        None => causes(error),
     }
 }
 

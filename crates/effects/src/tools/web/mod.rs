@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
 use futures::StreamExt;
-use http_client::{PrivateAddresses, check_url};
+use http_client::{PrivateAddresses, UrlError, check_url};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ impl Web {
 
     /// Checks every address, also the target of a redirect.
     fn admitted(&self, address: &str) -> Result<Url, String> {
-        let url = check_url(address, self.private)?;
+        let url = check_url(address, self.private).map_err(|error| refusal(&error))?;
         self.hosts.as_ref().map_or(Ok(()), |hosts| hosts.admit(&url))?;
         Ok(url)
     }
@@ -120,12 +120,20 @@ impl Web {
     }
 }
 
+fn refusal(error: &UrlError) -> String {
+    match error {
+        UrlError::Malformed(why) => why.clone(),
+        UrlError::PrivateHost(_) => format!("{error}, and fetch_private does not allow those"),
+    }
+}
+
 fn failed(url: &Url, error: &reqwest::Error) -> String {
+    if let Some(refused) = UrlError::behind(error) {
+        return format!("blocked_address: {url} cannot be read: {}", refusal(refused));
+    }
     let error: &dyn std::error::Error = error;
     let why = std::iter::successors(Some(error), |error| error.source()).last().map(ToString::to_string);
-    let why = why.unwrap_or_default();
-    let kind = if why.contains("inside this network") { "blocked_address: " } else { "" };
-    format!("{kind}{url} cannot be read: {why}")
+    format!("{url} cannot be read: {}", why.unwrap_or_default())
 }
 
 /// A page before it is converted.
