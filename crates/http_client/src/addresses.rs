@@ -238,5 +238,8 @@ mod tests {
         let error = GuardedResolver(PrivateAddresses::Refused).resolve(name()).await.err().expect("refused");
         assert_eq!(error.downcast_ref(), Some(&UrlError::PrivateHost("localhost".into())));
         assert!(GuardedResolver(PrivateAddresses::Allowed).resolve(name()).await.is_ok());
+        let client = crate::guarded_builder(PrivateAddresses::Refused).build().unwrap();
+        let failed = client.get("http://localhost:1/").send().await.expect_err("refused");
+        assert_eq!(UrlError::behind(&failed), Some(&UrlError::PrivateHost("localhost".into())));
     }
 }
