@@ -42,7 +42,7 @@ pub(crate) fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Va
 }
 
 /// Everything wrong with an answer of the right shape.
-pub trait Check {
+pub trait CheckedAnswer {
     /// The role whose schema it must fit.
     fn role() -> Option<crate::model::Role> {
         None
@@ -51,12 +51,12 @@ pub trait Check {
 }
 
 /// An answer, or everything that is wrong with it.
-pub fn read<T: DeserializeOwned + Check>(reply: &crate::effect::ModelReply) -> Result<T, Vec<String>> {
+pub fn read<T: DeserializeOwned + CheckedAnswer>(reply: &crate::effect::ModelReply) -> Result<T, Vec<String>> {
     if reply.truncated {
         return Err(vec!["the answer was cut off at the token limit; answer again, shorter".into()]);
     }
     let value = crate::json::extract(&reply.text).map_err(|error| vec![error])?;
-    let answer: T = T::deserialize(&value).map_err(|error| misfits::<T>(&value, &error))?;
+    let answer: T = T::deserialize(&value).map_err(|error| schema_errors::<T>(&value, &error))?;
     let mut errors = answer.errors();
     let mut said = std::collections::HashSet::new();
     errors.retain(|error| said.insert(error.clone()));
@@ -65,10 +65,10 @@ pub fn read<T: DeserializeOwned + Check>(reply: &crate::effect::ModelReply) -> R
 }
 
 /// Everything in which an answer departs from its role's schema, by place; what the schema cannot say, in serde's words.
-fn misfits<T: Check>(value: &Value, error: &serde_json::Error) -> Vec<String> {
+fn schema_errors<T: CheckedAnswer>(value: &Value, error: &serde_json::Error) -> Vec<String> {
     let mut errors = Vec::new();
     if let Some(role) = T::role() {
-        schema::misfits(value, crate::prompts::schema(role), "", &mut errors);
+        schema::schema_errors(value, crate::prompts::schema(role), "", &mut errors);
     }
     if errors.is_empty() {
         errors.push(error.to_string());

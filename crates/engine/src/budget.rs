@@ -1,4 +1,4 @@
-//! Limits, and the ledger that keeps them: money is reserved before a call and settled after it, so
+//! Limits, and the ledger that enforces them: money is reserved before a call and settled after it, so
 //! `spent + reserved` never passes a limit, however many calls are in flight.
 
 use crate::model::{Models, Price};
@@ -213,8 +213,8 @@ impl Ledger {
         self.spent.cost_usd += settled.cost_usd;
     }
 
-    /// `kept_back` is the wrap-up reserve for every call but the last.
-    pub fn admit(&self, call: Reserve, budgets: &Budgets, kept_back: Reserve) -> Admission {
+    /// `wrap_up_reserve` is nothing for the last call itself.
+    pub fn admit(&self, call: Reserve, budgets: &Budgets, wrap_up_reserve: Reserve) -> Admission {
         let over = |with_open: bool| {
             let (open_tokens, open_cost) =
                 if with_open { (self.reserved.tokens, self.reserved.cost_usd) } else { (0, Usd(0)) };
@@ -223,8 +223,8 @@ impl Ledger {
                 .tokens
                 .saturating_add(open_tokens)
                 .saturating_add(call.tokens)
-                .saturating_add(kept_back.tokens);
-            let cost = self.spent.cost_usd + open_cost + call.cost_usd + kept_back.cost_usd;
+                .saturating_add(wrap_up_reserve.tokens);
+            let cost = self.spent.cost_usd + open_cost + call.cost_usd + wrap_up_reserve.cost_usd;
             if budgets.max_cost_usd.is_some_and(|limit| cost > limit) {
                 Some(Exhausted::BudgetCost)
             } else if budgets.max_tokens.is_some_and(|limit| tokens > limit) {

@@ -5,7 +5,7 @@ use crate::answer::NOT_RUN;
 use crate::blob::{BlobRef, Hash};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::ids::ActorId;
-use crate::lessons::Learned;
+use crate::lessons::LessonRef;
 use crate::run::Facts;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ pub struct Record {
     /// The fingerprint of a pure reading, without what changes by itself.
     pub reading: Option<Hash>,
     pub artifacts: Artifacts,
-    pub lesson: Option<Learned>,
+    pub lesson: Option<LessonRef>,
 }
 
 /// Records a call's result and changes; they belong to the next fact pushed. `by` is the subagent that made the call.
@@ -97,12 +97,12 @@ pub fn record(tool: &str, outcome: &ToolOutcome, by: Option<ActorId>, facts: &mu
             Record {
                 ok: true,
                 summary: output.summary.clone(),
-                result: facts.keep(text),
+                result: facts.store_text(text),
                 chars,
                 reading: (output.read && !crate::lessons::is_memory(tool))
                     .then(|| Hash::of(&[tool.as_bytes(), b"\0", seen().as_bytes()])),
                 artifacts: Artifacts::of(&outcome.mutations),
-                lesson: Learned::by(&outcome.mutations),
+                lesson: LessonRef::by(&outcome.mutations),
             }
         }
         Err(error) => refused(error, facts),
@@ -114,7 +114,7 @@ pub fn refused(error: &str, facts: &mut Facts) -> Record {
     Record {
         ok: false,
         summary: error.chars().take(400).collect(),
-        result: facts.keep(Value::from(error).to_string()),
+        result: facts.store_text(Value::from(error).to_string()),
         chars: None,
         reading: None,
         artifacts: Artifacts::default(),

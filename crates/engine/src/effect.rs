@@ -149,7 +149,7 @@ pub struct ToolCall {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnsweredQuestion {
     /// The state the tool asked to get back.
-    pub kept: Value,
+    pub tool_state: Value,
     pub answer: String,
 }
 
@@ -159,7 +159,7 @@ pub struct ToolQuestion {
     pub text: String,
     pub options: Vec<String>,
     /// Given back with the answer.
-    pub kept: Value,
+    pub tool_state: Value,
 }
 
 #[derive(Clone, Debug)]

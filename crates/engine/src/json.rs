@@ -185,8 +185,8 @@ pub fn without_noise(value: &Value) -> Value {
         ["created_at", "updated_at", "timestamp", "at", "version", "count", "total", "position", "elapsed_ms"];
     match value {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(key, _)| !NOISE.contains(&key.as_str()));
-            Value::Object(kept.map(|(key, value)| (key.clone(), without_noise(value))).collect())
+            let rest = map.iter().filter(|(key, _)| !NOISE.contains(&key.as_str()));
+            Value::Object(rest.map(|(key, value)| (key.clone(), without_noise(value))).collect())
         }
         Value::Array(items) => Value::Array(items.iter().map(without_noise).collect()),
         other => other.clone(),

@@ -6,7 +6,7 @@ use crate::effect::{ModelCall, ToolSpec};
 use crate::model::{ModelSpec, Role};
 use crate::prompts;
 use crate::request::{Part, Request, Speaker};
-use crate::run::{Closed, Shared, UserMessage};
+use crate::run::{ClosedBy, Shared, UserMessage};
 pub use crate::sections::{Quote, Sections};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<String> 
 
 /// The newest twenty questions with their answers.
 pub fn questions(shared: &Shared) -> Vec<Value> {
-    let asked = shared.questions.iter().filter(|question| question.closed != Some(Closed::Withdrawn));
+    let asked = shared.questions.iter().filter(|question| question.closed != Some(ClosedBy::Withdrawn));
     let newest = asked.rev().take(SHOWN_QUESTIONS).collect::<Vec<_>>();
     newest
         .into_iter()

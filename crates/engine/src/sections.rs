@@ -42,13 +42,13 @@ enum Body {
     Many {
         items: Vec<String>,
         lines: bool,
-        keep: Keep,
+        retain: Retain,
     },
     Quoted(Vec<Quote>),
 }
 
 impl Body {
-    fn is_something(&self) -> bool {
+    fn has_content(&self) -> bool {
         match self {
             Body::Plain(_) | Body::One(_) => true,
             Body::Many { items, .. } => !items.is_empty(),
@@ -59,7 +59,7 @@ impl Body {
 
 /// Which items of a list stay when not all can.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum Retain {
     First,
     Newest,
 }
@@ -95,7 +95,7 @@ impl Quote {
 }
 
 impl Sections {
-    /// Text that is not a section, and is never cut: the caller keeps it short.
+    /// Text that is not a section, and is never cut: the caller makes it short.
     pub fn text(&mut self, text: impl Into<String>) {
         self.push("", Body::Plain(text.into()));
     }
@@ -111,30 +111,30 @@ impl Sections {
 
     /// In order of importance: when not all can be shown, the first are.
     pub fn add_some<T: Serialize>(&mut self, name: &str, list: &[T]) {
-        self.many(name, list.iter().map(written), false, Keep::First);
+        self.many(name, list.iter().map(written), false, Retain::First);
     }
 
     pub fn add_written(&mut self, name: &str, list: Vec<String>) {
-        self.many(name, list, false, Keep::First);
+        self.many(name, list, false, Retain::First);
     }
 
     /// Oldest first: when not all can be shown, the newest are.
     pub fn newest<T: Serialize>(&mut self, name: &str, list: &[T]) {
-        self.many(name, list.iter().map(written), false, Keep::Newest);
+        self.many(name, list.iter().map(written), false, Retain::Newest);
     }
 
     /// One line per text, oldest first: each is stored once, however often it is shown.
     pub fn lines<'a>(&mut self, name: &str, texts: impl IntoIterator<Item = &'a String>) {
-        self.many(name, texts.into_iter().map(json_text), true, Keep::Newest);
+        self.many(name, texts.into_iter().map(json_text), true, Retain::Newest);
     }
 
     /// One JSON value per line.
     pub fn records(&mut self, name: &str, values: impl IntoIterator<Item = Value>) {
-        self.many(name, values.into_iter().map(|value| json_text(&value)), true, Keep::First);
+        self.many(name, values.into_iter().map(|value| json_text(&value)), true, Retain::First);
     }
 
-    fn many(&mut self, name: &str, items: impl IntoIterator<Item = String>, lines: bool, keep: Keep) {
-        self.push(name, Body::Many { items: items.into_iter().collect(), lines, keep });
+    fn many(&mut self, name: &str, items: impl IntoIterator<Item = String>, lines: bool, retain: Retain) {
+        self.push(name, Body::Many { items: items.into_iter().collect(), lines, retain });
     }
 
     /// Results are stored texts; only their frame is new.
@@ -169,7 +169,7 @@ impl Sections {
 
     fn push(&mut self, name: &str, body: Body) {
         let weight = self.next_shares.take().unwrap_or(1);
-        if body.is_something() {
+        if body.has_content() {
             self.list.push(Section { name: name.to_owned(), weight, body });
         }
     }
@@ -240,24 +240,24 @@ impl Section {
                 *json = shortened(json, bytes);
                 Some(format!("{name}: cut to {bytes} bytes"))
             }
-            Body::Many { items, keep, .. } => {
+            Body::Many { items, retain, .. } => {
                 let all = items.len();
                 let sizes: Vec<usize> = items.iter().map(|item| item.len() + 1).collect();
-                let kept = match keep {
-                    Keep::First => 0..fitting(sizes.iter(), bytes, MIN_ITEM_BYTES),
-                    Keep::Newest => all - fitting(sizes.iter().rev(), bytes, MIN_ITEM_BYTES)..all,
+                let retained = match retain {
+                    Retain::First => 0..fitting(sizes.iter(), bytes, MIN_ITEM_BYTES),
+                    Retain::Newest => all - fitting(sizes.iter().rev(), bytes, MIN_ITEM_BYTES)..all,
                 };
-                let each = level(&sizes[kept.clone()].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
-                *items = items[kept].iter().map(|item| shortened(item, each.saturating_sub(1))).collect();
+                let each = level(&sizes[retained.clone()].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
+                *items = items[retained].iter().map(|item| shortened(item, each.saturating_sub(1))).collect();
                 let counted = format!("{name}: {} of {all} shown", items.len());
                 Some(if each == usize::MAX { counted } else { format!("{counted}, each cut to {each} bytes") })
             }
             Body::Quoted(quotes) => {
                 let all = quotes.len();
                 let sizes: Vec<usize> = quotes.iter().map(Quote::bytes).collect();
-                let kept = all - fitting(sizes.iter().rev(), bytes, MIN_QUOTE_BYTES);
-                let each = level(&sizes[kept..].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
-                *quotes = quotes[kept..].iter().map(|quote| quote.within(each)).collect();
+                let retained = all - fitting(sizes.iter().rev(), bytes, MIN_QUOTE_BYTES);
+                let each = level(&sizes[retained..].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
+                *quotes = quotes[retained..].iter().map(|quote| quote.within(each)).collect();
                 let counted = format!("{name}: {} of {all} shown", quotes.len());
                 Some(match each {
                     usize::MAX => counted,
@@ -361,7 +361,7 @@ mod tests {
         out.newest("messages", &(0..500).map(|n| format!("message {n} {}", "m".repeat(300))).collect::<Vec<_>>());
         // When it must fit into 12,000 bytes
         let parts = out.fitted(12_000, 12_000);
-        // Then it does, the short one is whole, the newest are kept, and the cuts are said
+        // Then it does, the short one is whole, the newest stay, and the cuts are said
         let text = written(&parts);
         assert!(text.len() <= 12_000, "{}", text.len());
         assert!(text.contains("## objective\n\"Compare two tools\"\n"));

@@ -63,7 +63,7 @@ pub fn size(value: &Value) -> usize {
     counted.0
 }
 
-/// Bytes that are counted and not kept.
+/// A writer that only counts bytes.
 struct Counted(usize);
 
 impl std::io::Write for Counted {
@@ -81,11 +81,11 @@ fn reduced(value: &Value, longest: usize, most: usize) -> Value {
     match value {
         Value::String(long) => Value::from(text(long, longest)),
         Value::Array(items) => {
-            let mut kept: Vec<Value> = items.iter().take(most).map(|item| reduced(item, longest, most)).collect();
+            let mut shortened: Vec<Value> = items.iter().take(most).map(|item| reduced(item, longest, most)).collect();
             if items.len() > most {
-                kept.push(Value::from(format!("[cut: {most} of {} items]", items.len())));
+                shortened.push(Value::from(format!("[cut: {most} of {} items]", items.len())));
             }
-            Value::Array(kept)
+            Value::Array(shortened)
         }
         Value::Object(map) => {
             Value::Object(map.iter().map(|(key, value)| (key.clone(), reduced(value, longest, most))).collect())

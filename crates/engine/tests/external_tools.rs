@@ -251,8 +251,11 @@ fn b4_an_equal_once_only_call_waits_for_the_decision_about_the_first() {
 fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
     for kind in [Kind::Homework, Kind::Tree] {
         let (mut play, attempt) = called(kind, RepeatSafety::Once);
-        let asking =
-            ToolQuestion { text: "Which stamp?".into(), options: vec!["red".into()], kept: json!({"state": "s1"}) };
+        let asking = ToolQuestion {
+            text: "Which stamp?".into(),
+            options: vec!["red".into()],
+            tool_state: json!({"state": "s1"}),
+        };
         tell(&mut play, &attempt, Outcome::Asks(asking));
         assert_eq!(play.run.shared.status(), Status::WaitingOnUser, "{kind:?}");
         // A new process knows all of it.
@@ -264,7 +267,7 @@ fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
         let attempt = again(&mut play);
         let Work::Tool(call) = &attempt.work else { panic!("a tool") };
         let answered = call.answered.as_ref().expect("the answer");
-        assert_eq!((answered.answer.as_str(), &answered.kept), ("red", &json!({"state": "s1"})));
+        assert_eq!((answered.answer.as_str(), &answered.tool_state), ("red", &json!({"state": "s1"})));
         tell(&mut play, &attempt, sent());
         assert_eq!(results(&play), [(true, "sent".to_owned())]);
         play.go();

@@ -103,8 +103,8 @@ fn cut(text: &str) -> String {
         return text.to_owned();
     }
     let marker = format!("\n\n[cut here: {MAX_PAGE_CHARS} of {characters} characters are shown]");
-    let kept = MAX_PAGE_CHARS - marker.chars().count();
-    text.chars().take(kept).chain(marker.chars()).collect()
+    let room = MAX_PAGE_CHARS - marker.chars().count();
+    text.chars().take(room).chain(marker.chars()).collect()
 }
 
 async fn read(store: &dyn Library, agent: &AgentRecord) -> Result<ToolOutcome, StoreError> {

@@ -1,6 +1,6 @@
 //! What the loop needs from the world. The ports belong to the loop; stores and performers fit them.
 
-use crate::agents::{AgentRecord, PadVersion};
+use crate::agents::{AgentRecord, ScratchpadVersion};
 use async_trait::async_trait;
 use engine::actor::ActorKind;
 use engine::batch::{Batch, Rows, RunRow, StepRow};
@@ -129,8 +129,8 @@ pub trait Log: Send + Sync + 'static {
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError>;
     /// The newest checkpoint of a run's view at or before `seq`.
     async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError>;
-    /// Kept for convenience: it can be made again from the log at any time.
-    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError>;
+    /// Only saves time: a checkpoint can be made again from the log.
+    async fn store_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError>;
     /// Returns when there may be something new, at the latest after `at_most`. A hint, never a promise.
     async fn wakeup(&self, at_most: Duration);
 }
@@ -281,7 +281,7 @@ pub trait Library: Send + Sync + 'static {
     /// A subagent, by id or handle.
     async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError>;
     /// The newest version; nothing where nothing was ever written.
-    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError>;
+    async fn scratchpad(&self, agent: ActorId) -> Result<Option<ScratchpadVersion>, StoreError>;
     /// How many lessons wait for somebody to settle them.
     async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError>;
     /// The stored texts of a request, in the order asked for; one that is missing is `Unusable`.

@@ -61,8 +61,8 @@ pub(crate) struct Inner {
 /// How often one command may lose to other appends before it is given up.
 const MAX_APPEND_ATTEMPTS: usize = 50;
 /// The time between a claim in this process and the mailbox of its new driver.
-const MAILBOX_POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// For how long a command may keep drivers away from a run that nobody drove.
+const DRIVER_START_DELAY: Duration = Duration::from_millis(5);
+/// The lease of a command on a run that nobody drove: no driver starts meanwhile.
 const COMMAND_LEASE: Duration = Duration::from_secs(5);
 /// How often a waiting client looks for a run that another process drives.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -145,36 +145,36 @@ impl RunCommands {
             return self.record_as(id, command, actor, None).await;
         }
         let log = &self.inner.log;
-        let absence = log.claim(&format!("command:{id}"), 1, COMMAND_LEASE, Some(id), &[]).await?.pop();
-        if absence.is_none() {
+        let idle_claim = log.claim(&format!("command:{id}"), 1, COMMAND_LEASE, Some(id), &[]).await?.pop();
+        if idle_claim.is_none() {
             // Somebody has taken it up. If that was here and now, they know since when nobody was at work, and we do not.
-            tokio::time::sleep(MAILBOX_POLL_INTERVAL).await;
+            tokio::time::sleep(DRIVER_START_DELAY).await;
             if let Some(answer) = self.ask_driver(id, &command, actor).await {
                 return answer;
             }
         }
-        let recorded = self.record_as(id, command, actor, absence.as_ref()).await;
-        if let Some(claimed) = absence {
+        let recorded = self.record_as(id, command, actor, idle_claim.as_ref()).await;
+        if let Some(claimed) = idle_claim {
             // What was recorded stays recorded; a lease that is not given back lapses.
             let _ = log.release(&[claimed.lease]).await;
         }
         recorded
     }
 
-    /// `absence`: nobody drives the run, and this is when somebody last did.
+    /// `idle_claim`: the claim of a run that nobody drives; it says when somebody last did.
     async fn record_as(
         &self,
         id: RunId,
         command: Command,
         actor: Actor,
-        absence: Option<&Claimed>,
+        idle_claim: Option<&Claimed>,
     ) -> Result<RunRow, CommandError> {
         // By the clock that all processes share: the run's driver may be elsewhere.
         let time = self.inner.log.time().await?;
         for _ in 0..MAX_APPEND_ATTEMPTS {
             let mut run = load(self.inner.log.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
             let now = time.max(run.shared.updated_at);
-            if let Some(claimed) = absence {
+            if let Some(claimed) = idle_claim {
                 run.find_abandoned(claimed.last_seen, now);
             }
             run.command(command.clone(), actor, now).map_err(CommandError::Refused)?;

@@ -10,7 +10,7 @@ use engine::batch::StepRow;
 use engine::blob::BlobRef;
 use engine::ids::ActorId;
 use engine::time::Timestamp;
-use runtime::agents::{AgentRecord, PadVersion};
+use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::Slice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -37,10 +37,10 @@ pub(crate) fn agent(row: &Row) -> Result<AgentRecord, StoreError> {
     })
 }
 
-fn pad(row: &Row) -> Result<PadVersion, StoreError> {
+fn pad(row: &Row) -> Result<ScratchpadVersion, StoreError> {
     let Origin { run_id, seq } = records::origin(row, 3, 4)?;
     let content = row.text(1)?.to_owned();
-    Ok(PadVersion {
+    Ok(ScratchpadVersion {
         version: row.int(0)?,
         characters: content.chars().count() as u32,
         content,
@@ -68,7 +68,7 @@ fn made(agent: &AgentRecord) -> Statement {
 }
 
 /// Guarded: of two who wrote on the same version one is told so.
-pub(crate) fn scratchpad_written(agent: ActorId, pad: &PadVersion) -> Statement {
+pub(crate) fn scratchpad_written(agent: ActorId, pad: &ScratchpadVersion) -> Statement {
     let values = vec![
         id(agent),
         Value::from(pad.version),
@@ -88,7 +88,7 @@ impl SqlStore {
     pub(crate) async fn newest_pads(
         &self,
         agents: &BTreeSet<ActorId>,
-    ) -> Result<BTreeMap<ActorId, PadVersion>, StoreError> {
+    ) -> Result<BTreeMap<ActorId, ScratchpadVersion>, StoreError> {
         let mut query = Query::new(NEWEST);
         let found = self.backend.read_inline(query.bind_list(agents.iter().map(id)).statement()).await?;
         found.iter().map(|row| Ok((row.parse(7)?, pad(row)?))).collect()
@@ -145,7 +145,7 @@ impl SqlStore {
         agent: ActorId,
         before: Option<i64>,
         limit: usize,
-    ) -> Result<Vec<PadVersion>, StoreError> {
+    ) -> Result<Vec<ScratchpadVersion>, StoreError> {
         let mut query = Query::new(PAD);
         query.bind(id(agent));
         if let Some(before) = before {

@@ -10,7 +10,7 @@ use engine::actor::Actor;
 use engine::ids::{ActorId, LessonId, NodeId, RunId};
 use engine::lessons::LessonStatus;
 use engine::time::Timestamp;
-use runtime::agents::PadVersion;
+use runtime::agents::ScratchpadVersion;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -74,7 +74,7 @@ pub(crate) fn settled(lesson: &Lesson) -> Statement {
 }
 
 /// The version and the lessons in it, all or nothing.
-pub(crate) fn promoted(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
+pub(crate) fn promoted(agent: ActorId, pad: &ScratchpadVersion, lessons: &[Lesson]) -> Vec<Statement> {
     std::iter::once(scratchpad_written(agent, pad)).chain(lessons.iter().map(settled)).collect()
 }
 

@@ -10,7 +10,7 @@ use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::role::Role;
 use engine::run::Status;
 use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task};
-use runtime::agents::{AgentRecord, PadVersion};
+use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, RunFilter, SearchFilter, Slice, TaskFilter};
 use runtime::search_terms as terms;
 use std::collections::HashMap;
@@ -246,7 +246,7 @@ impl Library for SqlStore {
         self.one(query, agents::agent).await
     }
 
-    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError> {
+    async fn scratchpad(&self, agent: ActorId) -> Result<Option<ScratchpadVersion>, StoreError> {
         Ok(self.scratchpad_versions(agent, None, 1).await?.pop())
     }
 

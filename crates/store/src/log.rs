@@ -145,7 +145,7 @@ impl Log for SqlStore {
         found.first().map(|row| codec::unpack(row.bytes(0)?)).transpose()
     }
 
-    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+    async fn store_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
         let values = vec![id(run), Value::from(seq), Value::from(format), Value::from(codec::pack(&text))];
         self.backend.write(vec![Statement::new(KEEP_CHECKPOINT, values)]).await.map(drop).map_err(unguarded)
     }

@@ -25,13 +25,17 @@ pub(super) fn approved<'a>(toolbox: &dyn Toolbox, offer: &Offer, run: &RunContex
         Approval::Always => true,
     };
     match &call.answered {
-        Some(told) if told.kept == APPROVAL && told.answer.trim().eq_ignore_ascii_case(ALLOW) => {
+        Some(told) if told.tool_state == APPROVAL && told.answer.trim().eq_ignore_ascii_case(ALLOW) => {
             Approved::Yes(Cow::Owned(ToolCall { answered: None, ..call.clone() }))
         }
-        Some(told) if told.kept == APPROVAL => Approved::No,
+        Some(told) if told.tool_state == APPROVAL => Approved::No,
         None if needed => {
             let text = question(toolbox, offer, run.tainted, call);
-            Approved::NotYet(ToolQuestion { text, options: vec![ALLOW.into(), DENY.into()], kept: json!(APPROVAL) })
+            Approved::NotYet(ToolQuestion {
+                text,
+                options: vec![ALLOW.into(), DENY.into()],
+                tool_state: json!(APPROVAL),
+            })
         }
         _ => Approved::Yes(Cow::Borrowed(call)),
     }

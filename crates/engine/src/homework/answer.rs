@@ -1,7 +1,7 @@
 //! What the homework roles answer. A plan with two equal step ids or a question without words is refused
 //! with the reason, so that one repair can put it right.
 
-pub use crate::answer::{CallAnswer, Check, MAX_TOOL_CALLS, read};
+pub use crate::answer::{CallAnswer, CheckedAnswer, MAX_TOOL_CALLS, read};
 use crate::answer::{arguments, nullable, too_long, too_many};
 use crate::facts::homework::{EvidenceClaim, ExecutorTask, HomeworkStep, HomeworkStepStatus, NextAction, StepOwner};
 use crate::model::Role;
@@ -149,7 +149,7 @@ pub struct ReportAnswer {
     pub not_done: Vec<String>,
 }
 
-impl Check for PlannerAnswer {
+impl CheckedAnswer for PlannerAnswer {
     fn role() -> Option<Role> {
         Some(Role::HomeworkPlanner)
     }
@@ -200,7 +200,7 @@ impl Check for PlannerAnswer {
     }
 }
 
-impl Check for ExecutorAnswer {
+impl CheckedAnswer for ExecutorAnswer {
     fn role() -> Option<Role> {
         Some(Role::HomeworkExecutor)
     }
@@ -215,7 +215,7 @@ impl Check for ExecutorAnswer {
     }
 }
 
-impl Check for RepairAnswer {
+impl CheckedAnswer for RepairAnswer {
     fn role() -> Option<Role> {
         Some(Role::HomeworkRepair)
     }
@@ -225,7 +225,7 @@ impl Check for RepairAnswer {
     }
 }
 
-impl Check for ReportAnswer {
+impl CheckedAnswer for ReportAnswer {
     fn role() -> Option<Role> {
         Some(Role::HomeworkReport)
     }

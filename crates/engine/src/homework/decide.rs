@@ -10,7 +10,7 @@ use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework::{self as fact, Verdict};
 use crate::facts::run::{Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
-use crate::lessons::Allowance;
+use crate::lessons::LessonQuota;
 use crate::run::{Facts, Shared, StopReason, headline};
 use crate::workspace::Mutation;
 use serde_json::json;
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// The last iteration ended with a question; its answer is kept for whoever raises the limit.
+    /// The last iteration ended with a question; its answer waits for whoever raises the limit.
     fn out_of_iterations(&self, shared: &Shared, facts: &mut Facts) {
         let detail = format!("all {} iterations are used", shared.budgets.max_iterations);
         facts.push(ReportCreated { report: self.report(shared, StopReason::MaxIterations, &detail, None) });
@@ -177,7 +177,7 @@ impl State {
         executor: Option<&Executor>,
         facts: &mut Facts,
     ) {
-        let mut lessons = Allowance::beside(executor.map_or(&[], |executor| &executor.calls));
+        let mut lessons = LessonQuota::after(executor.map_or(&[], |executor| &executor.calls));
         let (calls, left_out) = calls::recorded(calls, most);
         for (index, (call_id, call, repair_of)) in calls.into_iter().enumerate() {
             facts.push(fact::ToolCallRequested {

@@ -62,7 +62,7 @@ pub(crate) fn iteration(
     }
     let made = if progress.made { progress.reasons.join(", ") } else { "none".into() };
     let next = planned.map_or("replan", |planned| planned.next_action_hint.name());
-    let _ = write!(text, "\n\n**Progress**: {made}\n**Next**: {next} ({})", goes(verdict));
+    let _ = write!(text, "\n\n**Progress**: {made}\n**Next**: {next} ({})", verdict_text(verdict));
     text
 }
 
@@ -183,7 +183,7 @@ fn step_changes(state: &State) -> Vec<String> {
     lines
 }
 
-fn goes(verdict: &Verdict) -> String {
+fn verdict_text(verdict: &Verdict) -> String {
     match verdict {
         Verdict::On => "goes on".into(),
         Verdict::Wait => "waits for an answer".into(),

@@ -135,8 +135,8 @@ impl State {
 /// The tools its task names, as far as the run has them. A task that names none gets the read-only ones.
 fn granted(shared: &Shared, task: &ExecutorTask) -> Vec<String> {
     let tools = shared.brief.tools.iter();
-    let kept = tools.filter(|tool| if task.tools.is_empty() { tool.read } else { task.tools.contains(&tool.name) });
-    kept.map(|tool| tool.name.clone()).collect()
+    let granted = tools.filter(|tool| if task.tools.is_empty() { tool.read } else { task.tools.contains(&tool.name) });
+    granted.map(|tool| tool.name.clone()).collect()
 }
 
 /// Tools its task names that the run does not have.

@@ -57,7 +57,7 @@ impl State {
         out.share(2).add_some("success_criteria", &shared.brief.success_criteria);
         out.add("scope", self.scope(shared));
         out.share(2).add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
-        lessons::tell_agents(shared, &mut out);
+        lessons::list_agents(shared, &mut out);
         out.add("iteration", self.iteration);
         out.add("budgets_left", budgets_left(shared, self.iteration));
         out.share(2).newest("artifacts", &self.made.iter().collect::<Vec<_>>());
@@ -170,7 +170,7 @@ impl State {
             }),
         );
         if let Some(handle) = &task.agent {
-            lessons::tell_who(shared, handle, &executor.calls, &mut out);
+            lessons::describe_agent(shared, handle, &executor.calls, &mut out);
         }
         let tools = shared.brief.tools.iter().filter(|tool| task.tools.contains(&tool.name));
         out.add_json("tools", format!("[{}]", lessons::tool_lines(tools, task.agent.is_some()).join(",")));
@@ -248,11 +248,11 @@ fn size_of(role: Role) -> Size {
 /// What the planner may still use; excludes the wrap-up reserve.
 fn budgets_left(shared: &Shared, iteration: u32) -> Value {
     let budgets = &shared.budgets;
-    let (spent, kept) = (&shared.ledger.spent, shared.wrap_up_reserve());
+    let (spent, wrap_up) = (&shared.ledger.spent, shared.wrap_up_reserve());
     json!({
         "iterations_after_this": budgets.max_iterations.saturating_sub(iteration),
-        "cost_usd": budgets.max_cost_usd.map(|limit| limit.saturating_sub(spent.cost_usd + kept.cost_usd)),
-        "tokens": budgets.max_tokens.map(|limit| limit.saturating_sub(spent.tokens.saturating_add(kept.tokens))),
+        "cost_usd": budgets.max_cost_usd.map(|limit| limit.saturating_sub(spent.cost_usd + wrap_up.cost_usd)),
+        "tokens": budgets.max_tokens.map(|limit| limit.saturating_sub(spent.tokens.saturating_add(wrap_up.tokens))),
         "working_ms": budgets.max_wall_ms.map(|limit| (limit - shared.metrics.running_ms).max(0)),
     })
 }

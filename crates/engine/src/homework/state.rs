@@ -1,5 +1,5 @@
 //! The state of a homework run: references and short texts only, bounded in everything but ids. Stored in view checkpoints:
-//! a change of field names or meaning needs a new `view::FORMAT`.
+//! a change of field names or meaning needs a new `view::CHECKPOINT_FORMAT`.
 
 use super::plan::Plan;
 use crate::blob::Hash;
@@ -7,7 +7,7 @@ use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::homework::{ExecutorTask, Planned, Progress, Verdict, VerifiedEvidence};
 use crate::ids::{DocumentId, MessageId};
-use crate::lessons::Learned;
+use crate::lessons::LessonRef;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
@@ -28,7 +28,7 @@ pub struct State {
     pub last: Option<LastIteration>,
     /// The newest three entries of the main scratchpad.
     pub entries: VecDeque<String>,
-    /// One line for each older iteration, the newest of them kept.
+    /// One line for each of the newest older iterations.
     pub history: VecDeque<String>,
     pub forgotten: u32,
     pub branches: Vec<Branch>,
@@ -57,7 +57,7 @@ pub struct State {
     pub written: VecDeque<DocumentExcerpt>,
     /// Lessons that subagents left.
     #[serde(default)]
-    pub lessons: Vec<Learned>,
+    pub lessons: Vec<LessonRef>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ pub struct Executor {
     pub summary: Option<String>,
     pub snippet: Option<String>,
     pub completed_step_ids: Vec<String>,
-    pub finished: Option<Finished>,
+    pub finished: Option<ExecutorOutcome>,
     /// An error that lists tools its task names that do not exist, and those that do.
     #[serde(default)]
     pub refused_tools: Option<String>,
@@ -129,7 +129,7 @@ pub struct TaskNotRun {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Finished {
+pub struct ExecutorOutcome {
     pub ok: bool,
     pub summary: String,
     pub snippet: String,

@@ -80,17 +80,17 @@ pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
         );
     }
     let least = least_call(&brief.models);
-    let kept = Reserve::wrap_up(&brief.models);
-    if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + kept.tokens) {
+    let wrap_up = Reserve::wrap_up(&brief.models);
+    if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + wrap_up.tokens) {
         return refuse(
             "budget_too_small",
             format!(
                 "max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works",
-                least.tokens + kept.tokens
+                least.tokens + wrap_up.tokens
             ),
         );
     }
-    let least_cost = least.cost_usd + kept.cost_usd;
+    let least_cost = least.cost_usd + wrap_up.cost_usd;
     if let Some(limit) = budgets.max_cost_usd.filter(|limit| *limit < least_cost) {
         return refuse(
             "budget_too_small",

@@ -1,6 +1,6 @@
 //! Attempts, budgets, backoff and deadlines of the calls a machine wants. A machine never sees a retry.
 
-use super::flight::{Due, EffectState, Flight, Parked};
+use super::effect_state::{CallInFlight, Due, EffectState, Parked};
 use super::terms::{Status, StopReason};
 use super::{Input, Run, Want};
 use crate::actor::Actor;
@@ -48,7 +48,7 @@ impl Run {
     }
 
     fn declare_lost(&mut self, active_until: Timestamp, now: Timestamp) {
-        let in_flight: Vec<(EffectId, Flight)> = self.flights().collect();
+        let in_flight: Vec<(EffectId, CallInFlight)> = self.flights().collect();
         let lost = in_flight.len() as u32;
         let active_until = active_until.clamp(self.shared.counted_until, now.max(self.shared.counted_until));
         self.emit(Recovered { active_until, lost }, Actor::Platform, now);
@@ -69,7 +69,7 @@ impl Run {
         matches!(self.shared.effects.get(effect), Some(EffectState::InFlight(flight)) if flight.attempt == attempt)
     }
 
-    fn flights(&self) -> impl Iterator<Item = (EffectId, Flight)> + '_ {
+    fn flights(&self) -> impl Iterator<Item = (EffectId, CallInFlight)> + '_ {
         self.shared.effects.iter().filter_map(|(id, state)| match state {
             EffectState::InFlight(flight) => Some((id.clone(), flight.clone())),
             _ => None,
@@ -170,9 +170,9 @@ impl Run {
         if spent_clock && !wrap_up {
             return Admission::Never(Exhausted::BudgetWallClock);
         }
-        let kept_back = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
-        match self.shared.ledger.admit(reserve, &self.shared.budgets, kept_back) {
-            Admission::Fits => self.rules().admit(&self.shared, effect, reserve, kept_back),
+        let wrap_up_reserve = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
+        match self.shared.ledger.admit(reserve, &self.shared.budgets, wrap_up_reserve) {
+            Admission::Fits => self.rules().admit(&self.shared, effect, reserve, wrap_up_reserve),
             full => full,
         }
     }
@@ -261,7 +261,7 @@ impl Run {
         self.proceed(now);
     }
 
-    fn reply(&mut self, effect: &EffectId, flight: &Flight, reply: ModelReply, now: Timestamp) {
+    fn reply(&mut self, effect: &EffectId, flight: &CallInFlight, reply: ModelReply, now: Timestamp) {
         let price = flight.role().and_then(|role| self.shared.brief.models.for_role(role).price);
         let usage = reply.usage;
         let cost = price.map_or(0, |price| price.cost(usage.input, usage.cached, usage.output));
@@ -289,14 +289,14 @@ impl Run {
     fn call_failed(
         &mut self,
         effect: &EffectId,
-        flight: &Flight,
+        flight: &CallInFlight,
         error: CallError,
         parked: Option<Parked>,
         now: Timestamp,
     ) {
         let settled = if error.maybe_paid { Settled::presumed(flight.reserve) } else { Settled::default() };
         let counted = parked.is_none();
-        let retry = |at| Retry { at, counted, error: Some(error.message.clone()), kept: None };
+        let retry = |at| Retry { at, counted, error: Some(error.message.clone()), tool_state: None };
         let Some(Want { wrap_up, .. }) = self.want(effect) else {
             // The machine no longer wants it: only the cost is settled.
             return self.finish(effect, flight.attempt, FinishedAs::Canceled, settled, retry(None), now);
@@ -354,7 +354,7 @@ impl Run {
     fn give_up(
         &mut self,
         effect: &EffectId,
-        flight: &Flight,
+        flight: &CallInFlight,
         settled: Settled,
         retry: Retry,
         retryable: bool,
@@ -374,8 +374,9 @@ impl Run {
         retry: Retry,
         now: Timestamp,
     ) {
-        let Retry { at, counted, error, kept } = retry;
-        let fact = Finished { error, retry_at: at, counted, kept, ..Finished::new(effect, attempt, outcome, settled) };
+        let Retry { at, counted, error, tool_state } = retry;
+        let fact =
+            Finished { error, retry_at: at, counted, tool_state, ..Finished::new(effect, attempt, outcome, settled) };
         self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
     }
 
@@ -394,7 +395,7 @@ impl Run {
 
     /// Ends all calls in flight without waiting for their outcome; they are presumed paid.
     pub(super) fn abandon_calls(&mut self, now: Timestamp) {
-        let in_flight: Vec<(EffectId, Flight)> = self.flights().collect();
+        let in_flight: Vec<(EffectId, CallInFlight)> = self.flights().collect();
         for (effect, flight) in in_flight {
             let settled = Settled::presumed(flight.reserve);
             self.finish(&effect, flight.attempt, FinishedAs::Canceled, settled, Retry::default(), now);
@@ -414,7 +415,7 @@ impl Run {
     }
 
     /// Full jitter, derived: the same attempt of the same call always waits the same time.
-    pub(super) fn backoff(&self, effect: &EffectId, flight: &Flight) -> i64 {
+    pub(super) fn backoff(&self, effect: &EffectId, flight: &CallInFlight) -> i64 {
         let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(MAX_BACKOFF_MS);
         let seed =
             crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
@@ -447,5 +448,5 @@ pub(super) struct Retry {
     pub at: Option<Timestamp>,
     pub counted: bool,
     pub error: Option<String>,
-    pub kept: Option<serde_json::Value>,
+    pub tool_state: Option<serde_json::Value>,
 }

@@ -2,8 +2,8 @@
 //! A once-only call is never made again unless a person says so.
 
 use super::commands::{Refusal, refuse};
+use super::effect_state::{CallInFlight, EffectState};
 use super::effects::Retry;
-use super::flight::{EffectState, Flight};
 use super::terms::Status;
 use super::{Input, Run};
 use crate::actor::Actor;
@@ -23,7 +23,13 @@ const MAX_QUESTIONS_PER_CALL: u32 = 20;
 const MAX_ERROR_CHARS: usize = 600;
 
 impl Run {
-    pub(super) fn tool_answered(&mut self, effect: &EffectId, flight: &Flight, outcome: &ToolOutcome, now: Timestamp) {
+    pub(super) fn tool_answered(
+        &mut self,
+        effect: &EffectId,
+        flight: &CallInFlight,
+        outcome: &ToolOutcome,
+        now: Timestamp,
+    ) {
         let (finished, error) = match &outcome.result {
             Ok(_) => (FinishedAs::Ok, None),
             Err(error) => (FinishedAs::Failed, Some(error.chars().take(MAX_ERROR_CHARS).collect())),
@@ -34,19 +40,19 @@ impl Run {
         self.decide(Input::Tool { effect, outcome }, now);
     }
 
-    pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &Flight, asking: ToolQuestion, now: Timestamp) {
+    pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &CallInFlight, asking: ToolQuestion, now: Timestamp) {
         if flight.attempt >= MAX_QUESTIONS_PER_CALL || self.want(effect).is_none() {
             let error = format!("{} asked {MAX_QUESTIONS_PER_CALL} times and was not asked again", flight.what);
             return self.tool_answered(effect, flight, &ToolOutcome::refused(error), now);
         }
-        let ToolQuestion { text, options, kept } = asking;
-        let retry = Retry { kept: Some(kept), ..Retry::default() };
+        let ToolQuestion { text, options, tool_state } = asking;
+        let retry = Retry { tool_state: Some(tool_state), ..Retry::default() };
         self.finish(effect, flight.attempt, FinishedAs::Asked, Settled::default(), retry, now);
         self.ask(effect, text, options, "a tool asks", now);
     }
 
     /// No response came back. A repeatable call is tried again; for a once-only call a person is asked what happened.
-    pub(super) fn tool_lost(&mut self, effect: &EffectId, flight: &Flight, reason: String, now: Timestamp) {
+    pub(super) fn tool_lost(&mut self, effect: &EffectId, flight: &CallInFlight, reason: String, now: Timestamp) {
         if self.want(effect).is_some() && self.is_once(&flight.what) {
             return self.unknown(effect, flight, reason, now);
         }
@@ -55,7 +61,7 @@ impl Run {
             return self.tool_answered(effect, flight, &ToolOutcome::refused(error), now);
         }
         let at = Some(now.plus_ms(self.backoff(effect, flight)));
-        let retry = Retry { at, counted: true, error: Some(reason), kept: None };
+        let retry = Retry { at, counted: true, error: Some(reason), tool_state: None };
         self.finish(effect, flight.attempt, FinishedAs::Transient, Settled::default(), retry, now);
     }
 
@@ -64,7 +70,7 @@ impl Run {
         self.shared.external_tool(tool).is_none_or(|tool| tool.class == RepeatSafety::Once)
     }
 
-    pub(super) fn unknown(&mut self, effect: &EffectId, flight: &Flight, reason: String, now: Timestamp) {
+    pub(super) fn unknown(&mut self, effect: &EffectId, flight: &CallInFlight, reason: String, now: Timestamp) {
         let what = flight.what.clone();
         let text = format!(
             "Did {what} happen? {reason}, and it is not called again by itself. It was called with {}. Look, then \

@@ -1,8 +1,8 @@
 //! The state that every kind of run has. Stored in view checkpoints: a change of field names or meaning needs a new
-//! `view::FORMAT`.
+//! `view::CHECKPOINT_FORMAT`.
 
+use super::effect_state::EffectState;
 use super::effects::MAX_BACKOFF_MS;
-use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
@@ -74,14 +74,14 @@ pub struct Question {
     pub answer: Option<String>,
     /// How it was closed without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed: Option<Closed>,
+    pub closed: Option<ClosedBy>,
     pub asked_at: Timestamp,
     pub answered_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Closed {
+pub enum ClosedBy {
     /// The deadline passed, and its default was taken.
     Default,
     /// The deadline passed, and there was no default.
@@ -90,13 +90,13 @@ pub enum Closed {
     Withdrawn,
 }
 
-impl Closed {
+impl ClosedBy {
     /// How it was closed, and the text shown as its answer.
-    pub(super) fn by(expired: &QuestionExpired) -> (Closed, String) {
+    pub(super) fn by(expired: &QuestionExpired) -> (ClosedBy, String) {
         match &expired.default {
-            _ if expired.withdrawn => (Closed::Withdrawn, "(withdrawn: the node that asked has ended)".into()),
-            Some(default) => (Closed::Default, default.clone()),
-            None => (Closed::Unanswered, "(no answer came in time)".into()),
+            _ if expired.withdrawn => (ClosedBy::Withdrawn, "(withdrawn: the node that asked has ended)".into()),
+            Some(default) => (ClosedBy::Default, default.clone()),
+            None => (ClosedBy::Unanswered, "(no answer came in time)".into()),
         }
     }
 }
@@ -236,8 +236,8 @@ impl Shared {
     /// The answer to the question this call asked before.
     pub(crate) fn answered_question(&self, effect: &EffectId) -> Option<AnsweredQuestion> {
         match self.effects.get(effect) {
-            Some(EffectState::Asking { kept, answer: Some(answer), .. }) => {
-                Some(AnsweredQuestion { kept: kept.clone(), answer: answer.clone() })
+            Some(EffectState::Asking { tool_state, answer: Some(answer), .. }) => {
+                Some(AnsweredQuestion { tool_state: tool_state.clone(), answer: answer.clone() })
             }
             _ => None,
         }

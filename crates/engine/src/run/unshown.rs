@@ -2,7 +2,7 @@
 //! `Run::emit_at` adds them, because every event passes through it.
 
 use super::Shared;
-use crate::facts::{Fact, Run as R};
+use crate::facts::{Fact, RunFact};
 use serde_json::Value;
 
 /// The most messages that are named, newest first.
@@ -22,11 +22,11 @@ impl Shared {
     pub(super) fn name_unshown(&self, fact: &mut Fact) {
         let Fact::Run(fact) = fact else { return };
         let named = match fact {
-            R::Completed(fact) => &mut fact.messages_not_shown,
-            R::Stopped(fact) => &mut fact.messages_not_shown,
-            R::Failed(fact) => &mut fact.messages_not_shown,
-            R::Canceled(fact) => &mut fact.messages_not_shown,
-            R::ReportCreated(fact) => {
+            RunFact::Completed(fact) => &mut fact.messages_not_shown,
+            RunFact::Stopped(fact) => &mut fact.messages_not_shown,
+            RunFact::Failed(fact) => &mut fact.messages_not_shown,
+            RunFact::Canceled(fact) => &mut fact.messages_not_shown,
+            RunFact::ReportCreated(fact) => {
                 let unshown = self.messages_not_shown();
                 if let (Value::Object(report), false) = (&mut fact.report, unshown.is_empty()) {
                     report.insert(REPORT_KEY.into(), unshown.into());

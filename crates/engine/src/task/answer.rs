@@ -1,6 +1,6 @@
 //! What a subagent answers: its next step, and what it wants to remember.
 
-use crate::answer::{Check, nullable, too_long};
+use crate::answer::{CheckedAnswer, nullable, too_long};
 use crate::facts::task::StepAction;
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub struct StepAnswer {
     pub thought: Option<String>,
 }
 
-impl Check for StepAnswer {
+impl CheckedAnswer for StepAnswer {
     fn errors(&self) -> Vec<String> {
         let mut errors: Vec<String> = Vec::new();
         let mut text =
@@ -58,7 +58,7 @@ pub struct ReflectionAnswer {
     pub scratchpad: Option<String>,
 }
 
-impl Check for ReflectionAnswer {
+impl CheckedAnswer for ReflectionAnswer {
     fn errors(&self) -> Vec<String> {
         Vec::new()
     }

@@ -31,7 +31,7 @@ impl State {
         });
     }
 
-    pub(super) fn chosen(
+    pub(super) fn step_answered(
         &self,
         effect: &EffectId,
         fix: bool,
@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    pub(super) fn acted(&self, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn step_performed(&self, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(taken) = self.open_step() else { return };
         let calls::Record { ok, summary, result, artifacts, .. } = calls::record(taken.tool(), outcome, None, facts);
         facts.push(fact::StepResult { step: taken.step, ok, summary, result, artifacts });
@@ -78,7 +78,7 @@ impl State {
     }
 
     /// The call for the next step failed for good, or a limit left no room for it.
-    pub(super) fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+    pub(super) fn step_call_failed(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         let (ending, reason) = match shared.exhausted {
             Some(limit) => (TaskEnding::Budget, limit.into()),
             None => (TaskEnding::Exception, StopReason::Error),
@@ -90,18 +90,18 @@ impl State {
         facts.push(fact::Ended { ending, stop_reason, message });
     }
 
-    pub(super) fn recalled(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn scratchpad_read(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
         match &outcome.result {
             Ok(output) => {
                 let version = output.content["version"].as_i64().unwrap_or(0);
-                let content = facts.keep(output.content["content"].to_string());
+                let content = facts.store_text(output.content["content"].to_string());
                 facts.push(fact::ScratchpadRead { version, content });
             }
-            Err(error) => self.forgotten(shared, error, facts),
+            Err(error) => self.reflection_failed(shared, error, facts),
         }
     }
 
-    pub(super) fn reflected(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
+    pub(super) fn reflection_answered(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
         match answer::read::<ReflectionAnswer>(reply) {
             Ok(ReflectionAnswer { scratchpad }) => match scratchpad.filter(|text| !text.is_empty()) {
                 Some(text) => {
@@ -115,29 +115,29 @@ impl State {
                     self.finish(shared, facts);
                 }
             },
-            Err(errors) => self.forgotten(shared, &errors.join("; "), facts),
+            Err(errors) => self.reflection_failed(shared, &errors.join("; "), facts),
         }
     }
 
     /// The new version commits with this fact; if the scratchpad changed meanwhile, it is left alone.
-    pub(super) fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
-        let Some(kept) = &self.kept else { return };
+    pub(super) fn scratchpad_written(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+        let Some(new) = &self.new_scratchpad else { return };
         match &outcome.result {
             Ok(output) => {
                 outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
                 facts.push(fact::ScratchpadUpdated {
                     version: output.content["version"].as_i64().unwrap_or(0),
-                    characters: kept.text.chars().count() as u32,
-                    preview: kept.text.chars().take(PREVIEW_CHARS).collect(),
-                    cut_from: kept.cut_from,
+                    characters: new.text.chars().count() as u32,
+                    preview: new.text.chars().take(PREVIEW_CHARS).collect(),
+                    cut_from: new.cut_from,
                 });
                 self.finish(shared, facts);
             }
-            Err(error) => self.forgotten(shared, error, facts),
+            Err(error) => self.reflection_failed(shared, error, facts),
         }
     }
 
-    pub(super) fn forgotten(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+    pub(super) fn reflection_failed(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         facts.push(fact::ScratchpadUpdateFailed { error: error.to_owned() });
         self.finish(shared, facts);
     }

@@ -14,14 +14,14 @@ pub enum Phase {
     #[default]
     NotStarted,
     /// The agent is asked for its next step.
-    Choosing,
+    ChoosingStep,
     /// Its step is carried out.
-    Acting,
+    PerformingStep,
     /// The steps are over; the scratchpad is read for the reflection.
-    Recalling,
+    ReadingScratchpad,
     Reflecting,
     /// The new scratchpad is written.
-    Keeping,
+    WritingScratchpad,
     Ended,
 }
 
@@ -76,7 +76,7 @@ pub struct State {
     pub(super) closing: Option<Closing>,
     pub(super) pad: Option<(i64, BlobRef)>,
     /// The new scratchpad, until it is written.
-    pub(super) kept: Option<NewScratchpad>,
+    pub(super) new_scratchpad: Option<NewScratchpad>,
     pub(super) made: Artifacts,
 }
 

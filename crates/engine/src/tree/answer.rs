@@ -1,7 +1,7 @@
 //! What the tree roles answer. An empty band, a step id used twice or a result that says nothing is refused
 //! with the reason, so that one repair can put it right. Limits of the run are judged where they are known.
 
-use crate::answer::{CallAnswer, Check, nullable, too_long, too_many};
+use crate::answer::{CallAnswer, CheckedAnswer, nullable, too_long, too_many};
 use crate::facts::tree::{ArtifactType, Deliverable, HintType, ProposedHint, ProposedResult, SuccessAssessment};
 use crate::words::words;
 use serde::Deserialize;
@@ -215,7 +215,7 @@ impl ArtifactAnswer {
     }
 }
 
-impl Check for PlannerAnswer {
+impl CheckedAnswer for PlannerAnswer {
     fn role() -> Option<crate::model::Role> {
         Some(crate::model::Role::TreePlanner)
     }
@@ -288,7 +288,7 @@ impl PadAnswer {
     }
 }
 
-impl Check for ExecutorAnswer {
+impl CheckedAnswer for ExecutorAnswer {
     fn role() -> Option<crate::model::Role> {
         Some(crate::model::Role::TreeExecutor)
     }
@@ -306,7 +306,7 @@ impl Check for ExecutorAnswer {
     }
 }
 
-impl Check for AggregatorAnswer {
+impl CheckedAnswer for AggregatorAnswer {
     fn role() -> Option<crate::model::Role> {
         Some(crate::model::Role::TreeAggregator)
     }

@@ -1,9 +1,9 @@
 //! From an input to facts: dispatches answers to their nodes and makes the next move of each ready node.
 
-use super::effect_id::Part;
+use super::effect_id::NodeCall;
 use super::state::{Move, State};
 use super::status::{NodeRole, NodeStatus};
-use crate::answer::{Check, read};
+use crate::answer::{CheckedAnswer, read};
 use crate::blob::BlobRef;
 use crate::effect::{EffectId, ModelReply};
 use crate::facts::run::{Paused, QuestionAsked, WaitingOnUser};
@@ -81,12 +81,12 @@ impl State {
         // A late answer, to a node that was canceled, reopened or replanned meanwhile, is paid for and no more.
         let Some(position) = self.position_of(effect).filter(|_| self.want(shared, effect).is_some()) else { return };
         let outcome = match position.part {
-            Part::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, position, answer, facts)),
-            Part::Round { .. } => self.take(reply, |answer| self.round_answered(shared, position, answer, facts)),
-            Part::Aggregate { .. } => {
+            NodeCall::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, position, answer, facts)),
+            NodeCall::Round { .. } => self.take(reply, |answer| self.round_answered(shared, position, answer, facts)),
+            NodeCall::Aggregate { .. } => {
                 self.take(reply, |answer| self.aggregate_answered(shared, position, answer, facts))
             }
-            Part::Tool { .. } | Part::Recall => Ok(()),
+            NodeCall::Tool { .. } | NodeCall::Recall => Ok(()),
         };
         if let Err(errors) = outcome {
             facts.push_at(
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    fn take<T: DeserializeOwned + Check>(
+    fn take<T: DeserializeOwned + CheckedAnswer>(
         &self,
         reply: &ModelReply,
         accept: impl FnOnce(T) -> Result<(), Vec<String>>,

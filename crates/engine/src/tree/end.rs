@@ -8,7 +8,7 @@ use crate::facts::effect::{Finished, FinishedAs};
 use crate::facts::run::{Completed, Failed, ReportCreated, Stopped};
 use crate::facts::tree::NodeOutcome;
 use crate::ids::NodeNumber;
-use crate::lessons::{self, Learned};
+use crate::lessons::{self, LessonRef};
 use crate::run::{EffectState, Facts, Shared, StopReason, headline};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl State {
         match reason {
             StopReason::Completed => {
                 let verified =
-                    |(number, _): &&(NodeNumber, Learned)| self.at(*number).outcome == Some(NodeOutcome::Success);
+                    |(number, _): &&(NodeNumber, LessonRef)| self.at(*number).outcome == Some(NodeOutcome::Success);
                 lessons::promote(self.lessons.iter().filter(verified).map(|(_, learned)| *learned), facts);
                 facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() });
             }

@@ -73,7 +73,7 @@ impl Artifact {
             || self.document.is_some_and(|document| document.to_string() == bare(name))
     }
 
-    /// A document for readers; data too big for the envelope is kept in one, but is data still.
+    /// A document for readers; data too big for the envelope is stored in one, but is data still.
     pub fn is_text(&self) -> bool {
         self.document.is_some() && self.kind != ArtifactType::Json
     }

@@ -1,7 +1,7 @@
 //! Executing nodes: rounds of tool calls until the node has a result.
 
 use super::answer::{ExecutorAnswer, MAX_ASKS, too_many_questions};
-use super::effect_id::{EffectPosition, Part};
+use super::effect_id::{EffectPosition, NodeCall};
 use super::envelope::{foreign_names, missing};
 use super::results::{MadeArtifact, shown};
 use super::state::State;
@@ -11,7 +11,7 @@ use crate::calls::{self, Record};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::facts::tree::{self as fact, ArtifactType, ProposedResult};
 use crate::ids::{DocumentId, NodeNumber};
-use crate::lessons::Allowance;
+use crate::lessons::LessonQuota;
 use crate::run::{Facts, Shared};
 use crate::task::READ_SCRATCHPAD;
 use serde_json::json;
@@ -24,7 +24,7 @@ impl State {
         answer: ExecutorAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let EffectPosition { node: number, part: Part::Round { round, fix }, .. } = position else { return Ok(()) };
+        let EffectPosition { node: number, part: NodeCall::Round { round, fix }, .. } = position else { return Ok(()) };
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         if answer.question.is_some() && node.work.asked >= MAX_ASKS {
             return Err(vec![too_many_questions()]);
@@ -49,9 +49,9 @@ impl State {
         self.note(number, position.id(&self.tag).0, &answer.scratchpad, &tools, facts);
         self.register(shared, number, &answer.artifacts, facts);
         facts.push_at(node_ref, fact::ExecutorAnswered { round, result });
-        let mut lessons = Allowance::beside(&node.work.calls);
+        let mut lessons = LessonQuota::after(&node.work.calls);
         for (index, call) in tool_calls.into_iter().enumerate() {
-            let call_id = self.position(number, Part::Tool { round, call: index as u32 }).id(&self.tag);
+            let call_id = self.position(number, NodeCall::Tool { round, call: index as u32 }).id(&self.tag);
             let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
             facts.push_at(
                 node_ref,
@@ -80,7 +80,7 @@ impl State {
         facts.push_at(
             self.node_ref_of(number),
             fact::ToolCallRequested {
-                call_id: self.position(number, Part::Recall).id(&self.tag),
+                call_id: self.position(number, NodeCall::Recall).id(&self.tag),
                 tool: READ_SCRATCHPAD.into(),
                 arguments: json!({}),
                 purpose: format!("what {agent} remembers"),

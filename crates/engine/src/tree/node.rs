@@ -1,4 +1,4 @@
-//! One node: small enough that ten thousand fit, with texts that only prompts need kept short and content by reference.
+//! One node: small enough that ten thousand fit, with short texts where only prompts need them and content by reference.
 
 use super::answer::{MAX_ROUNDS, Synthesis};
 use super::envelope::Hint;
@@ -9,7 +9,7 @@ use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::tree::{ArtifactType, Deliverable, Envelope, NodeOutcome, ProposedResult};
 use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, QuestionId};
-use crate::lessons::has_recalled;
+use crate::lessons::has_read_scratchpad;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use serde_json::Value;
@@ -168,7 +168,7 @@ impl Node {
 
     /// Whether it works as a subagent whose scratchpad was not read yet.
     pub(super) fn needs_recall(&self) -> bool {
-        self.agent.is_some() && self.asks_models() && !has_recalled(&self.work.calls)
+        self.agent.is_some() && self.asks_models() && !has_read_scratchpad(&self.work.calls)
     }
 
     /// Whether none of its questions is open.

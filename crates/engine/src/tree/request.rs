@@ -2,7 +2,7 @@
 //! scratchpad, the envelopes of earlier bands and, when it aggregates, exactly what its children's hints name.
 
 use super::answer::MAX_ROUNDS;
-use super::effect_id::Part as At;
+use super::effect_id::NodeCall as At;
 use super::node::{Artifact, Node};
 use super::plan::Step;
 use super::state::State;
@@ -38,7 +38,7 @@ impl State {
     pub(super) fn planner(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         out.add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
-        lessons::tell_agents(shared, &mut out);
+        lessons::list_agents(shared, &mut out);
         let node = self.at(number);
         if let Some(plan) = &node.plan {
             out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "steps": plan.steps.iter().map(step_line).collect::<Vec<_>>() }));
@@ -108,7 +108,7 @@ impl State {
             "depth": node.depth, "generation": node.generation,
         }));
         if let Some(handle) = &node.agent {
-            lessons::tell_who(shared, handle, &node.work.calls, &mut out);
+            lessons::describe_agent(shared, handle, &node.work.calls, &mut out);
         }
         if let Some(before) = node.retry_of.and_then(|id| self.node(id)) {
             out.add("retry_of", json!({ "node_id": before.id, "status": before.status, "error": before.error, "result": before.result }));

@@ -370,7 +370,7 @@ pub(crate) fn golden_log(name: &str, played: impl FnOnce() -> Play) -> Vec<Event
     let events: Vec<Event> = log.lines().map(stored).collect();
     let mut head = engine::event::genesis(events[0].run_id);
     for event in &events {
-        assert!(!matches!(event.fact, engine::facts::Fact::Unknown(_)), "{} is still understood", event.kind());
+        assert!(!matches!(event.fact, engine::facts::Fact::Unrecognized(_)), "{} is still understood", event.kind());
         assert_eq!(event.link(head), event.hash, "the chain holds at {}", event.seq);
         head = event.hash;
     }

@@ -119,7 +119,7 @@ impl WaitingCall {
     fn question(&self, wrong: Option<&str>) -> Outcome {
         let request = &self.elicitation.request;
         let text = elicitation::question(&self.running.server, request, wrong);
-        Outcome::Asks(ToolQuestion { text, options: elicitation::options(request), kept: Value::Null })
+        Outcome::Asks(ToolQuestion { text, options: elicitation::options(request), tool_state: Value::Null })
     }
 }
 
@@ -150,7 +150,7 @@ impl RunningCall {
         effect: &EffectId,
         told: &AnsweredQuestion,
     ) -> Result<RunningCall, Box<Paused>> {
-        let Some(mut pending) = PendingInput::read(&told.kept) else {
+        let Some(mut pending) = PendingInput::read(&told.tool_state) else {
             return Err(Box::new((connection_lost(&config.name), None)));
         };
         match pending.take(&told.answer) {
@@ -246,7 +246,7 @@ fn question(server: &str, pending: &PendingInput, wrong: Option<&str>) -> Outcom
     Outcome::Asks(ToolQuestion {
         text: elicitation::question(server, &request, wrong),
         options: elicitation::options(&request),
-        kept: serde_json::to_value(pending).unwrap_or_default(),
+        tool_state: serde_json::to_value(pending).unwrap_or_default(),
     })
 }
 

@@ -17,7 +17,7 @@ use engine::role::Role;
 use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::time::Timestamp;
 use engine::workspace::Mutation;
-use runtime::agents::{AgentRecord, PadVersion};
+use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -304,7 +304,7 @@ async fn edit(
 }
 
 /// A version as JSON, with the size limit.
-fn pad_json(pad: Option<PadVersion>) -> Value {
+fn pad_json(pad: Option<ScratchpadVersion>) -> Value {
     let mut json = match pad {
         Some(pad) => serde_json::to_value(pad).unwrap_or_default(),
         None => {
