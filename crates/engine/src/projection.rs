@@ -381,7 +381,7 @@ fn criterion_line(item: &Value) -> String {
 }
 
 /// The batch that marks a run failed when its log cannot be folded: built from its row alone.
-pub fn failed_unread(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
+pub fn fail_unreadable(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
     let now = now.max(row.updated_at);
     let failed = crate::facts::run::Failed {
         stop_reason: StopReason::Error,

@@ -1,5 +1,5 @@
 //! The MCP server through which other programs use runs: tools and resources over HTTP without sessions, or over standard input
-//! and output. It supports both protocol versions and keeps no state between requests. A `ToolProvider` carries the tools out.
+//! and output. It supports both protocol versions and has no state between requests. A `ToolProvider` carries the tools out.
 
 use async_trait::async_trait;
 use engine::effect::RepeatSafety;

@@ -1,4 +1,4 @@
-//! Which providers are down. Shared by every run of the process, so that one dead provider is asked
+//! The circuit breaker: which providers are down. Shared by every run of the process, so that one dead provider is asked
 //! once in a while by one run, not all the time by all of them.
 
 use engine::run::Parked;

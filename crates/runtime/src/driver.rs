@@ -106,7 +106,7 @@ impl Driver {
             Ok(run) => run,
             Err(end) => return end,
         };
-        time.reach(run.shared.updated_at);
+        time.advance_to(run.shared.updated_at);
         let mut driver = Driver {
             commands,
             performer,
@@ -347,7 +347,7 @@ impl Driver {
 
     async fn load(&mut self) -> Result<(), DriveEnd> {
         self.run = load_patiently(&self.commands, &self.lease, &self.stopping).await?;
-        self.time.reach(self.run.shared.updated_at);
+        self.time.advance_to(self.run.shared.updated_at);
         Ok(())
     }
 
@@ -387,7 +387,7 @@ impl Driver {
             biased;
             message = self.messages.recv() => match message {
                 Some(DriverMessage::PendingCommand(pending)) => self.take_command(pending),
-                Some(DriverMessage::Grown { last_seq }) => self.catch_up(last_seq).await?,
+                Some(DriverMessage::LogGrew { last_seq }) => self.catch_up(last_seq).await?,
                 None => return Err(DriveEnd::LeaseLost),
             },
             Some(done) = self.in_flight.join_next(), if !self.in_flight.is_empty() => {

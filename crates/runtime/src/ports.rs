@@ -122,9 +122,9 @@ pub trait Log: Send + Sync + 'static {
     /// Give runs back at once.
     async fn release(&self, leases: &[Lease]) -> Result<(), StoreError>;
     /// Where the logs of the runs this worker holds end: how commands given elsewhere are noticed.
-    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError>;
+    async fn last_seqs_of_worker(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError>;
     /// Where the logs of these runs end, whoever drives them; unknown runs are left out.
-    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError>;
+    async fn last_seqs(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError>;
     /// Runs whose log grew after `since`, by the clocks of those who drive them, at most a thousand, newest first.
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError>;
     /// The newest checkpoint of a run's view at or before `seq`.

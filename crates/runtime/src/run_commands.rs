@@ -26,7 +26,7 @@ pub(crate) struct PendingCommand {
 pub(crate) enum DriverMessage {
     PendingCommand(PendingCommand),
     /// The log ends here now; another process may have appended.
-    Grown {
+    LogGrew {
         last_seq: u64,
     },
 }
@@ -41,6 +41,7 @@ pub enum CommandError {
     Store(#[from] StoreError),
 }
 
+/// The entry of every command to a run, and of every new run.
 #[derive(Clone)]
 pub struct RunCommands {
     pub(crate) inner: Arc<Inner>,
@@ -51,6 +52,7 @@ pub(crate) struct Inner {
     pub clock: Arc<dyn Clock>,
     pub live: Live,
     pub drivers: Mutex<HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>>,
+    /// Runs passed to `drive`, until they are at rest.
     pub wanted: Mutex<HashSet<RunId>>,
     /// Notified when there may be something to claim.
     pub work_available: Notify,
@@ -205,7 +207,7 @@ impl RunCommands {
         }
         self.inner.live.publish(&events);
         if let Some(driver) = self.inner.drivers().get(&row.id) {
-            let _ = driver.send(DriverMessage::Grown { last_seq: row.last_seq });
+            let _ = driver.send(DriverMessage::LogGrew { last_seq: row.last_seq });
         }
         self.inner.work_available.notify_one();
         Ok(row)
@@ -225,7 +227,7 @@ impl RunCommands {
         }
     }
 
-    /// Asks this process to drive the run, even with `Duty::Asked`.
+    /// Asks this process to drive the run, even with `ClaimPolicy::RequestedOnly`.
     pub fn drive(&self, id: RunId) {
         self.inner.wanted().insert(id);
         self.inner.work_available.notify_one();

@@ -114,13 +114,13 @@ impl Log for SqlStore {
         Ok(())
     }
 
-    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
+    async fn last_seqs_of_worker(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
         let query = "SELECT run_id, last_seq FROM jobs WHERE lease_owner = ?1 ORDER BY run_id";
         let found = self.backend.read(Statement::new(query, vec![Value::from(worker)])).await?;
         found.iter().map(|row| Ok((row.parse(0)?, row.int(1)?.unsigned_abs()))).collect()
     }
 
-    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
+    async fn last_seqs(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
         let mut ends = Vec::with_capacity(runs.len());
         for some in runs.chunks(IDS_AT_ONCE) {
             let mut query = Query::new("SELECT run_id, last_seq FROM jobs WHERE run_id IN ");

@@ -20,10 +20,10 @@ fn corrected(sections: &Sections, call: &Value) -> Option<Value> {
     let arguments = tool["arguments"].as_str()?.split(", ");
     let takes: Vec<&str> = arguments.filter_map(|argument| argument.split(':').next()).collect();
     let given = call["arguments"].as_object().cloned().unwrap_or_default();
-    let kept = |name: &str| {
+    let is_known = |name: &str| {
         takes.iter().any(|taken| *taken == name || taken.strip_suffix('?') == Some(name) && !DOUBTFUL.contains(&name))
     };
-    let mut arguments: Map<String, Value> = given.clone().into_iter().filter(|(name, _)| kept(name)).collect();
+    let mut arguments: Map<String, Value> = given.clone().into_iter().filter(|(name, _)| is_known(name)).collect();
     for name in ["title", "content", "query"].into_iter().filter(|name| takes.contains(name)) {
         arguments.entry(name).or_insert_with(|| json!("To be named"));
     }

@@ -118,13 +118,13 @@ fn phrases(text: &str) -> Vec<String> {
         }
         let full = run.iter().filter(|word| **word != "the").count() == 3;
         if !carries || full || token.ends_with(|c: char| ".,;:!?)".contains(c)) {
-            keep(&mut found, &mut run);
+            add_phrase(&mut found, &mut run);
         }
         if is_determiner(word) {
             run.push("the");
         }
     }
-    keep(&mut found, &mut run);
+    add_phrase(&mut found, &mut run);
     found
 }
 
@@ -140,7 +140,7 @@ fn bare(phrase: &str) -> &str {
         .trim()
 }
 
-fn keep(found: &mut Vec<String>, run: &mut Vec<&str>) {
+fn add_phrase(found: &mut Vec<String>, run: &mut Vec<&str>) {
     let phrase: String = run.join(" ").chars().take(MAX_PHRASE_CHARS).collect();
     run.clear();
     let known = found.iter().any(|other| bare(other).to_lowercase() == bare(&phrase).to_lowercase());

@@ -4,7 +4,7 @@
 
 mod walk;
 
-use super::toolbox::{Offer, Offers, Toolbox, output};
+use super::toolbox::{OfferedTool, OfferedTools, Toolbox, output};
 use async_trait::async_trait;
 use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
@@ -136,10 +136,10 @@ impl Toolbox for Files {
         &[]
     }
 
-    async fn offers(&self) -> Result<Offers, String> {
+    async fn offers(&self) -> Result<OfferedTools, String> {
         self.workspace.check()?;
         let path = json!({"type": "string", "description": "Relative to the directory of files."});
-        let offer = |name: &str, description: &str, class, required: &[&str], fields: Value| Offer {
+        let offer = |name: &str, description: &str, class, required: &[&str], fields: Value| OfferedTool {
             name: name.into(),
             description: description.into(),
             class,
@@ -155,10 +155,10 @@ impl Toolbox for Files {
             let about = "Write a text file, whole; directories are made as needed.";
             tools.push(offer("write_file", about, RepeatSafety::Idempotent, &["path", "content"], fields));
         }
-        Ok(Offers { protocol: "built in".into(), tools })
+        Ok(OfferedTools { protocol: "built in".into(), tools })
     }
 
-    async fn call(&self, offer: &Offer, call: &ToolCall, _effect: &EffectId) -> Outcome {
+    async fn call(&self, offer: &OfferedTool, call: &ToolCall, _effect: &EffectId) -> Outcome {
         let (files, tool, arguments) = (self.clone(), offer.name.clone(), call.arguments.clone());
         let result = tokio::task::spawn_blocking(move || files.carry_out(&tool, &arguments)).await;
         Outcome::Tool(match result {

@@ -23,7 +23,7 @@ pub const MAX_STORED_RESULT_CHARS: usize = 200_000;
 
 /// One tool as its server describes it now.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct OfferedTool {
     /// The name that runs use.
     pub name: String,
     pub description: String,
@@ -37,10 +37,10 @@ pub struct Offer {
 
 /// All tools of one server, in a stable order.
 #[derive(Clone, Debug, Default)]
-pub struct Offers {
+pub struct OfferedTools {
     /// The protocol version agreed with the server.
     pub protocol: String,
-    pub tools: Vec<Offer>,
+    pub tools: Vec<OfferedTool>,
 }
 
 /// When a person is asked before a tool is called.
@@ -79,7 +79,7 @@ pub trait Toolbox: Send + Sync + 'static {
     fn server(&self) -> &str;
     /// Only runs within these projects may use it; empty: every run.
     fn projects(&self) -> &[ProjectId];
-    fn approval(&self, _offer: &Offer) -> Approval {
+    fn approval(&self, _offer: &OfferedTool) -> Approval {
         Approval::Never
     }
     /// Who receives what this call sends, shown to the person who is asked for approval.
@@ -87,13 +87,13 @@ pub trait Toolbox: Send + Sync + 'static {
         format!("{}, on this machine", self.server())
     }
     /// The tools it offers now, or why it cannot be reached.
-    async fn offers(&self) -> Result<Offers, String>;
-    async fn call(&self, offer: &Offer, call: &ToolCall, effect: &EffectId) -> Outcome;
+    async fn offers(&self) -> Result<OfferedTools, String>;
+    async fn call(&self, offer: &OfferedTool, call: &ToolCall, effect: &EffectId) -> Outcome;
     /// Stops processes and closes connections.
     async fn close(&self) {}
 }
 
-impl Offer {
+impl OfferedTool {
     /// A hash of the server's description. Our own configuration is left out: changing it does not change the tool.
     pub fn hash(&self) -> String {
         let class = format!("{:?}", self.hint.unwrap_or(self.class));
@@ -113,9 +113,9 @@ impl Offer {
     }
 }
 
-impl Offers {
+impl OfferedTools {
     pub fn as_list(&self, server: &str) -> ToolList {
-        let hashes: Vec<String> = self.tools.iter().map(Offer::hash).collect();
+        let hashes: Vec<String> = self.tools.iter().map(OfferedTool::hash).collect();
         let hash = Hash::of(&[hashes.concat().as_bytes()]).to_string();
         ToolList { server: server.into(), protocol: self.protocol.clone(), hash }
     }
@@ -152,7 +152,7 @@ impl Toolboxes {
         library: &dyn Library,
         run: &RunContext,
         call: &ToolCall,
-    ) -> Result<(Arc<dyn Toolbox>, Offer), ActionError> {
+    ) -> Result<(Arc<dyn Toolbox>, OfferedTool), ActionError> {
         let Some(granted) = call.external.as_ref().filter(|_| call.granted.contains(&call.tool)) else {
             let valid = list(call.granted.iter());
             return refuse(format!(

@@ -2,7 +2,7 @@
 
 use crate::fixture::Fixture;
 use async_trait::async_trait;
-use effects::tools::{Offer, Offers, Toolbox, Toolboxes, output};
+use effects::tools::{OfferedTool, OfferedTools, Toolbox, Toolboxes, output};
 use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
 use serde_json::{Value, json};
@@ -15,10 +15,10 @@ struct CountingToolbox {
     projects: Vec<ProjectId>,
 }
 
-fn offer(about: &str) -> Offer {
+fn offer(about: &str) -> OfferedTool {
     let schema =
         json!({"type": "object", "properties": {"times": {"type": "integer", "minimum": 1}}, "required": ["times"]});
-    Offer { name: "bell__ring".into(), description: about.into(), schema, class: RepeatSafety::Once, hint: None }
+    OfferedTool { name: "bell__ring".into(), description: about.into(), schema, class: RepeatSafety::Once, hint: None }
 }
 
 #[async_trait]
@@ -31,11 +31,11 @@ impl Toolbox for CountingToolbox {
         &self.projects
     }
 
-    async fn offers(&self) -> Result<Offers, String> {
-        Ok(Offers { protocol: "test".into(), tools: vec![offer("Ring it")] })
+    async fn offers(&self) -> Result<OfferedTools, String> {
+        Ok(OfferedTools { protocol: "test".into(), tools: vec![offer("Ring it")] })
     }
 
-    async fn call(&self, _offer: &Offer, _call: &ToolCall, _effect: &EffectId) -> Outcome {
+    async fn call(&self, _offer: &OfferedTool, _call: &ToolCall, _effect: &EffectId) -> Outcome {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let output = output("bell", json!({"text": "ding"}), "ding");
         Outcome::Tool(ToolOutcome { result: Ok(output), mutations: Vec::new() })

@@ -1,4 +1,4 @@
-//! One tool call: running, timed out, asking a question, or finished. In the older protocol version, a call that asks keeps its
+//! One tool call: running, timed out, asking a question, or finished. In the older protocol version, a call that asks holds its
 //! connection open until the answer. In the newer one, the server forgets the call, and it is sent again with the answer.
 
 use super::config::ServerConfig;
@@ -102,11 +102,11 @@ impl WaitingCall {
     }
 
     /// Passes the answer on. If it does not fit the question, the person is asked again.
-    pub(super) fn resume(self, told: &AnsweredQuestion) -> Result<RunningCall, Box<Paused>> {
+    pub(super) fn resume(self, answered: &AnsweredQuestion) -> Result<RunningCall, Box<OutcomeSoFar>> {
         if self.elicitation.reply.is_closed() {
             return Err(Box::new((connection_lost(&self.running.server), None)));
         }
-        match elicitation::read(&self.elicitation.request, &told.answer) {
+        match elicitation::read(&self.elicitation.request, &answered.answer) {
             Ok(result) => {
                 let WaitingCall { running, elicitation, .. } = self;
                 let _ = elicitation.reply.send(result);
@@ -124,7 +124,7 @@ impl WaitingCall {
 }
 
 /// The outcome for now, and the call itself if it waits for a person.
-pub(super) type Paused = (Outcome, Option<WaitingCall>);
+pub(super) type OutcomeSoFar = (Outcome, Option<WaitingCall>);
 
 fn connection_lost(server: &str) -> Outcome {
     Outcome::Lost(format!("the connection over which {server} asked was lost, so the call cannot continue"))
@@ -148,12 +148,12 @@ impl RunningCall {
         tool: &str,
         call: &ToolCall,
         effect: &EffectId,
-        told: &AnsweredQuestion,
-    ) -> Result<RunningCall, Box<Paused>> {
-        let Some(mut pending) = PendingInput::read(&told.tool_state) else {
+        answered: &AnsweredQuestion,
+    ) -> Result<RunningCall, Box<OutcomeSoFar>> {
+        let Some(mut pending) = PendingInput::read(&answered.tool_state) else {
             return Err(Box::new((connection_lost(&config.name), None)));
         };
-        match pending.take(&told.answer) {
+        match pending.take(&answered.answer) {
             Ok(true) => {
                 let mut parameters = parameters(tool, call, effect).with_input_responses(pending.answered);
                 parameters.request_state = pending.state;
@@ -183,7 +183,7 @@ impl RunningCall {
     }
 
     /// Waits until the call ends or asks. A call that needs its connection for the answer is returned too.
-    pub(super) async fn outcome(mut self) -> Paused {
+    pub(super) async fn outcome(mut self) -> OutcomeSoFar {
         let deadline = tokio::time::Instant::now() + self.timeout * MAX_TIMEOUTS_PER_CALL;
         loop {
             let next = tokio::time::timeout(self.timeout, self.events.recv());

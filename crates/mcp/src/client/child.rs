@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-/// The last lines of its stderr that are kept for error messages.
+/// How many of the last lines of its stderr error messages show.
 const STDERR_LINES: usize = 8;
 const MAX_LINE_BYTES: usize = 400;
 /// How long it may take to exit after its input is closed.
@@ -73,7 +73,7 @@ impl Process {
     }
 }
 
-/// Reads stderr to its end. Keeps the beginning of each line, however long it is.
+/// Reads stderr to its end. Remembers the beginning of each line, however long it is.
 async fn read_stderr(stderr: impl AsyncRead + Unpin, name: String, lines: Arc<Mutex<VecDeque<String>>>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();

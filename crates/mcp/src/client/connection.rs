@@ -5,7 +5,7 @@ use super::child::Process;
 use super::config::{ServerConfig, Transport};
 use super::http::BoundedClient;
 use super::messages;
-use effects::tools::{Approval, Offer, Offers};
+use effects::tools::{Approval, OfferedTool, OfferedTools};
 use engine::effect::RepeatSafety;
 use rmcp::ClientHandler;
 use rmcp::ErrorData;
@@ -101,7 +101,7 @@ impl Connection {
         self.changed.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn offers(&self, config: &ServerConfig) -> Result<Offers, String> {
+    pub(super) async fn offers(&self, config: &ServerConfig) -> Result<OfferedTools, String> {
         self.changed.store(false, Ordering::Relaxed);
         let listed = tokio::time::timeout(LIST_TIMEOUT, self.peer.list_all_tools()).await;
         let tools = match listed {
@@ -110,10 +110,10 @@ impl Connection {
             Err(_) => return Err(format!("it did not list its tools within {} s", LIST_TIMEOUT.as_secs())),
         };
         let wanted = |tool: &Tool| config.tools.as_ref().is_none_or(|only| only.iter().any(|name| *name == tool.name));
-        let mut tools: Vec<Offer> =
+        let mut tools: Vec<OfferedTool> =
             tools.into_iter().filter(wanted).map(|tool| offered(config, tool)).take(MAX_TOOLS_PER_SERVER).collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Offers { protocol: self.protocol.clone(), tools })
+        Ok(OfferedTools { protocol: self.protocol.clone(), tools })
     }
 
     pub(super) async fn close(&self) {
@@ -168,7 +168,7 @@ fn http_transport(
 
 /// A tool with its class. Only our configuration makes a tool read-only, never the server's hint. The hint that a call may be
 /// repeated counts only if no approval is needed, since a person approves one call at a time.
-fn offered(config: &ServerConfig, tool: Tool) -> Offer {
+fn offered(config: &ServerConfig, tool: Tool) -> OfferedTool {
     let hints = tool.annotations.unwrap_or_default();
     // A missing hint counts as unsafe.
     let hint = match (hints.read_only_hint, hints.idempotent_hint) {
@@ -181,7 +181,7 @@ fn offered(config: &ServerConfig, tool: Tool) -> Offer {
         (false, RepeatSafety::ReadOnly | RepeatSafety::Idempotent, Approval::Never) => RepeatSafety::Idempotent,
         (false, ..) => RepeatSafety::Once,
     };
-    Offer {
+    OfferedTool {
         name: format!("{}{}", config.prefix(), tool.name),
         description: tool.description.or(tool.title.map(Into::into)).unwrap_or_default().into_owned(),
         schema: Value::Object((*tool.input_schema).clone()),

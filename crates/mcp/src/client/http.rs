@@ -1,7 +1,7 @@
 //! MCP over HTTP with a limit on the size of answers. The MCP library would read a body of any size, and treats an event that is
 //! too large as a broken connection. Here both become an error that answers the call.
 
-use super::messages::{MAX_MESSAGE_BYTES, MessageError, Outline, error};
+use super::messages::{MAX_MESSAGE_BYTES, MessageError, MessageScanner, error};
 use futures::stream::{BoxStream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Client, Response, StatusCode};
@@ -194,14 +194,14 @@ async fn body(mut response: Response, most: usize) -> Result<Result<Vec<u8>, Mes
 }
 
 fn check(message: &[u8]) -> Result<(), MessageError> {
-    let mut outline = Outline::default();
-    outline.take(message);
-    outline.error().map_or(Ok(()), Err)
+    let mut scanner = MessageScanner::default();
+    scanner.scan(message);
+    scanner.error().map_or(Ok(()), Err)
 }
 
 /// Why a stream of events ended.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum EventStreamError {
     #[error("an event has more than {MAX_MESSAGE_BYTES} bytes")]
     TooLarge(usize),
     #[error(transparent)]
@@ -214,7 +214,7 @@ fn events(response: Response, id: Option<Value>) -> BoxStream<'static, Result<Ss
     let bytes = response.bytes_stream().map(move |chunk| {
         let chunk = chunk?;
         size.take(&chunk)?;
-        Ok::<_, Broken>(chunk)
+        Ok::<_, EventStreamError>(chunk)
     });
     SseStream::from_bytes_stream(bytes).map(move |event| error_for_call(event, id.as_ref())).boxed()
 }
@@ -224,7 +224,7 @@ fn error_for_call(event: Result<Sse, SseError>, id: Option<&Value>) -> Result<Ss
     let refused = match &event {
         Ok(event) => event.data.as_deref().and_then(|data| check(data.as_bytes()).err()),
         Err(SseError::Body(why)) => match why.downcast_ref() {
-            Some(Broken::TooLarge(bytes)) => Some(MessageError::TooLarge(*bytes)),
+            Some(EventStreamError::TooLarge(bytes)) => Some(MessageError::TooLarge(*bytes)),
             _ => None,
         },
         Err(_) => None,
@@ -244,7 +244,7 @@ struct EventSize {
 }
 
 impl EventSize {
-    fn take(&mut self, chunk: &[u8]) -> Result<(), Broken> {
+    fn take(&mut self, chunk: &[u8]) -> Result<(), EventStreamError> {
         for byte in chunk {
             let follows_cr = std::mem::replace(&mut self.after_cr, *byte == b'\r');
             match byte {
@@ -259,7 +259,7 @@ impl EventSize {
                 }
             }
         }
-        if self.bytes > MAX_MESSAGE_BYTES { Err(Broken::TooLarge(self.bytes)) } else { Ok(()) }
+        if self.bytes > MAX_MESSAGE_BYTES { Err(EventStreamError::TooLarge(self.bytes)) } else { Ok(()) }
     }
 }
 

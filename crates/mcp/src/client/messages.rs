@@ -39,9 +39,9 @@ pub fn error(id: &Value, why: MessageError) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": SERVER_ERROR_CODE, "message": why.to_string()}})
 }
 
-/// The id, size and depth of a message, read from its bytes without keeping them.
+/// The id, size and depth of a message, read from its bytes without storing them.
 #[derive(Debug, Default)]
-pub struct Outline {
+pub struct MessageScanner {
     bytes: usize,
     depth: usize,
     deepest: usize,
@@ -55,8 +55,8 @@ pub struct Outline {
     is_request: bool,
 }
 
-impl Outline {
-    pub fn take(&mut self, bytes: &[u8]) {
+impl MessageScanner {
+    pub fn scan(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
         bytes.iter().for_each(|byte| self.byte(*byte));
     }
@@ -69,7 +69,7 @@ impl Outline {
                 b'"' => self.in_string = false,
                 _ => {}
             }
-            return self.keep(byte);
+            return self.push_token(byte);
         }
         match byte {
             b'"' => self.in_string = true,
@@ -93,10 +93,10 @@ impl Outline {
             byte if byte.is_ascii_whitespace() => return,
             _ => {}
         }
-        self.keep(byte);
+        self.push_token(byte);
     }
 
-    fn keep(&mut self, byte: u8) {
+    fn push_token(&mut self, byte: u8) {
         if self.depth == 1 && self.token.len() < MAX_ID_BYTES {
             self.token.push(byte);
         }
@@ -121,7 +121,7 @@ impl Outline {
     }
 
     /// The id of the call that the message answers.
-    pub fn answers(&self) -> Option<&Value> {
+    pub fn answered_id(&self) -> Option<&Value> {
         self.id.as_ref().filter(|_| !self.is_request)
     }
 }
@@ -136,19 +136,19 @@ pub fn bounded(output: impl AsyncRead + Send + Unpin + 'static) -> impl AsyncRea
 
 async fn pump(output: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> std::io::Result<()> {
     let mut output = BufReader::with_capacity(BUFFER_BYTES, output);
-    let (mut outline, mut line) = (Outline::default(), Vec::new());
+    let (mut scanner, mut line) = (MessageScanner::default(), Vec::new());
     while let Some((part, ended)) = part_of_line(&mut output).await? {
-        outline.take(&part);
-        match outline.error() {
+        scanner.scan(&part);
+        match scanner.error() {
             None => line.extend_from_slice(&part),
             Some(_) => line = Vec::new(),
         }
         if ended {
-            let outline = std::mem::take(&mut outline);
+            let scanner = std::mem::take(&mut scanner);
             let mut line = std::mem::take(&mut line);
-            if let Some(why) = outline.error() {
-                line = outline.answers().map(|id| error(id, why).to_string().into_bytes()).unwrap_or_default();
-                tracing::warn!(%why, answered = outline.answers().is_some(), "refused a message of an MCP server");
+            if let Some(why) = scanner.error() {
+                line = scanner.answered_id().map(|id| error(id, why).to_string().into_bytes()).unwrap_or_default();
+                tracing::warn!(%why, answered = scanner.answered_id().is_some(), "refused a message of an MCP server");
             }
             line.push(b'\n');
             to.write_all(&line).await?;
@@ -174,10 +174,10 @@ mod tests {
     use super::*;
     use tokio::io::AsyncReadExt;
 
-    fn outline(text: &str) -> Outline {
-        let mut outline = Outline::default();
-        text.as_bytes().chunks(3).for_each(|part| outline.take(part));
-        outline
+    fn scanner(text: &str) -> MessageScanner {
+        let mut scanner = MessageScanner::default();
+        text.as_bytes().chunks(3).for_each(|part| scanner.scan(part));
+        scanner
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
             ("", None),
             ("}}]]::,,", None),
         ] {
-            assert_eq!(outline(text).answers(), id.as_ref(), "{text}");
+            assert_eq!(scanner(text).answered_id(), id.as_ref(), "{text}");
         }
     }
 

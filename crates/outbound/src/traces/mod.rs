@@ -32,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(60);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// How long the last export may take when the process stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
-/// Unfinished runs whose builder is kept in memory; the others are folded again from their log.
+/// Unfinished runs whose builder is cached; the others are folded again from their log.
 const MAX_CACHED_BUILDERS: usize = 1_000;
 
 pub struct Tracer {

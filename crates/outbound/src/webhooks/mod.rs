@@ -1,5 +1,5 @@
 //! Delivers notifications to webhooks: signed, at least once, retried over days. Each delivery is a row in the database;
-//! nothing is kept in memory between two attempts.
+//! nothing stays in memory between two attempts.
 
 mod signature;
 mod template;

@@ -60,7 +60,7 @@ impl Live {
         let published: Vec<(RunId, u64)> =
             self.shared.channels().iter().map(|(run, channel)| (*run, channel.published)).collect();
         let runs: Vec<RunId> = published.iter().map(|(run, _)| *run).collect();
-        let ends: HashMap<RunId, u64> = log.ends(&runs).await?.into_iter().collect();
+        let ends: HashMap<RunId, u64> = log.last_seqs(&runs).await?.into_iter().collect();
         for (run, published) in published {
             match ends.get(&run) {
                 // The first poll: earlier listeners have read the log up to here themselves.
@@ -83,7 +83,7 @@ impl Live {
         let mut channels = self.shared.channels();
         let Some(channel) = channels.get_mut(&run) else { return };
         channel.published = channel.published.max(end);
-        let _ = channel.messages.send(Message::Commit(Arc::new(Commit::reaching(run, end))));
+        let _ = channel.messages.send(Message::Commit(Arc::new(Commit::without_events(run, end))));
     }
 
     async fn fetch(&self, log: &dyn Log, run: RunId, after: u64) -> Result<(), StoreError> {

@@ -94,8 +94,8 @@ reads! { Log:
     fn events(run: RunId, after: u64, limit: usize) -> Vec<StoredEvent>;
     fn run_row(run: RunId) -> Option<RunRow>;
     fn time() -> Timestamp;
-    fn heads(worker: &str) -> Vec<(RunId, u64)>;
-    fn ends(runs: &[RunId]) -> Vec<(RunId, u64)>;
+    fn last_seqs_of_worker(worker: &str) -> Vec<(RunId, u64)>;
+    fn last_seqs(runs: &[RunId]) -> Vec<(RunId, u64)>;
     fn changed_runs(since: Timestamp) -> Vec<(RunId, Timestamp)>;
     fn checkpoint(run: RunId, seq: u64, format: i64) -> Option<String>;
     fn store_checkpoint(run: RunId, seq: u64, format: i64, text: String) -> ();

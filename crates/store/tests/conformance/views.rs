@@ -86,12 +86,12 @@ async fn ends_and_changes_are_known_of_every_run(world: World) {
     let (one, mut two) = (world.queued(&[]).await, world.queued(&[]).await);
     world.store.append(world.said(&mut two, "hello")).await.unwrap();
     let unknown = crate::world::fresh();
-    let mut ends = world.store.ends(&[run_id(&one), run_id(&two), unknown]).await.unwrap();
+    let mut ends = world.store.last_seqs(&[run_id(&one), run_id(&two), unknown]).await.unwrap();
     ends.sort();
     let mut expected = vec![(run_id(&one), 1), (run_id(&two), 2)];
     expected.sort();
     assert_eq!(ends, expected);
-    assert!(world.store.ends(&[]).await.unwrap().is_empty());
+    assert!(world.store.last_seqs(&[]).await.unwrap().is_empty());
     let changed = world.store.changed_runs(Timestamp(0)).await.unwrap();
     assert_eq!(changed.len(), 2);
     assert!(world.store.changed_runs(two.shared.updated_at.plus_ms(1)).await.unwrap().is_empty());

@@ -5,7 +5,7 @@ use super::entities::decode;
 use super::tags::{Tag, Token, Tokens};
 use reqwest::Url;
 
-/// Of a longer link only the words are kept.
+/// Of a longer link only the words are shown.
 const MAX_LINK_BYTES: usize = 2_000;
 /// Elements that start a line of their own.
 const BLOCKS: &str = "p div section article header footer main nav aside address blockquote figure figcaption form fieldset details \
