@@ -56,7 +56,7 @@ ids! {
     /// A person or a subagent.
     ActorId,
     /// A credential, not its secret.
-    KeyId,
+    CredentialId,
     /// Something a subagent learned.
     LessonId,
     /// An offer of membership in a project, until it is settled.

@@ -73,7 +73,7 @@ use http_client::PrivateAddresses;
 use origin::OriginPolicy;
 use outbound::webhooks::WebhookSender;
 use problems::Problem;
-use revocation::{KeyCheck, RevocationSignal, Revocations, RunSight, RunSightCheck};
+use revocation::{CredentialCheck, RevocationSignal, Revocations, RunSight, RunSightCheck};
 use route::Route;
 use runtime::live::Live;
 use runtime::ports::Clock;
@@ -162,12 +162,12 @@ impl AppState {
         live: Live,
     ) -> AppState {
         let revoked = RevocationSignal::default();
-        let keys = KeyCheck { keys: store.clone(), clock: clock.clone() };
+        let credentials = CredentialCheck { store: store.clone(), clock: clock.clone() };
         AppState {
             commands: None,
             catalogue,
             drives: Drives::Nothing,
-            origin: OriginPolicy::new(None, Revocations::new(keys, &revoked)),
+            origin: OriginPolicy::new(None, Revocations::new(credentials, &revoked)),
             clock,
             live,
             views: Views::default(),
