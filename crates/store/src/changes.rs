@@ -10,7 +10,7 @@ use crate::tables::insert;
 use crate::workspace::{Conflict, Revision, Touched, Versioned, Workspace};
 use crate::{SqlStore, StoreError, codec, lessons, records, rows};
 use engine::ids::{ActorId, RunId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Project, Task};
 use runtime::ports::AppendError;
@@ -107,7 +107,7 @@ impl SqlStore {
 fn written(revision: &Revision) -> Vec<Statement> {
     match revision {
         Revision::ProjectMade(kept, owner) => {
-            let member = vec![id(kept.entity.id), id(owner), Value::from(Role::Owner.name())];
+            let member = vec![id(kept.entity.id), id(owner), Value::from(MemberRole::Owner.name())];
             vec![project_made(kept, *owner), Statement::new(MAKE_MEMBER, member)]
         }
         Revision::ProjectChanged { from, to } => vec![project_changed(*from, &to.entity)],

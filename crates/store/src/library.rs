@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use engine::batch::{RunRow, StepRow};
 use engine::blob::Hash;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::run::Status;
 use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task};
 use runtime::agents::{AgentRecord, ScratchpadVersion};
@@ -225,7 +225,7 @@ impl Library for SqlStore {
     async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
         let mut query = Query::new("SELECT id FROM onto_projects WHERE id = ");
         query.bind(id(project));
-        reached(&mut query, "id", scope, Role::Editor);
+        reached(&mut query, "id", scope, MemberRole::Editor);
         Ok(self.one(query, |_| Ok(())).await?.is_some())
     }
 

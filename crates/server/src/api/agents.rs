@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
 use effects::tools::{Action, Authorization, Registry};
 use engine::ids::{ActorId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::time::Timestamp;
 use engine::workspace::Mutation;
@@ -255,7 +255,7 @@ async fn visible_projects(app: &AppState, caller: &Caller, ids: &[ProjectId]) ->
 /// Makes the subagent an editor, or less where its owner is less. What it does there is also limited by its granted actions.
 async fn add_to_project(app: &AppState, caller: &Caller, project: ProjectId, agent: ActorId) -> ApiResult<()> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
-    Ok(app.store.grant(project, agent, Role::Editor.min(own)).await?)
+    Ok(app.store.grant(project, agent, MemberRole::Editor.min(own)).await?)
 }
 
 async fn show(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<AgentView>> {

@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::workspace::Project;
 use runtime::agents::AgentRecord;
 use runtime::ports::Library;
@@ -50,7 +50,7 @@ struct NewMember {
     /// A handle or an id.
     actor: String,
     /// When absent, a member keeps their role and a new one becomes a viewer.
-    role: Option<Role>,
+    role: Option<MemberRole>,
 }
 
 async fn add(
@@ -73,7 +73,7 @@ async fn add(
             ),
         ));
     }
-    let role = new.role.or(known.as_ref().map(|member| member.role)).unwrap_or(Role::Viewer);
+    let role = new.role.or(known.as_ref().map(|member| member.role)).unwrap_or(MemberRole::Viewer);
     let own = app.store.agent(&new.actor).await?.filter(|agent| agent.owner == caller.id());
     if let Some(agent) = own {
         return add_own_agent(&app, &caller, id, agent, role).await;
@@ -116,7 +116,7 @@ async fn add_own_agent(
     caller: &Caller,
     project: ProjectId,
     agent: AgentRecord,
-    role: Role,
+    role: MemberRole,
 ) -> ApiResult<Json<Member>> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
     app.store.grant(project, agent.id, role.min(own)).await?;
@@ -129,7 +129,7 @@ async fn invite(
     caller: &Caller,
     project: Project,
     actor: ActorId,
-    role: Role,
+    role: MemberRole,
 ) -> ApiResult<Json<Member>> {
     let new = NewInvitation {
         id: runs::mint(app),
@@ -150,7 +150,7 @@ async fn change_role(
     caller: &Caller,
     project: ProjectId,
     member: Member,
-    role: Role,
+    role: MemberRole,
 ) -> ApiResult<Json<Member>> {
     let actor = member.actor.id;
     if role < member.role {
@@ -165,9 +165,9 @@ async fn change_role(
 }
 
 /// The role of a subagent's owner in the project.
-async fn owner_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiResult<Role> {
+async fn owner_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiResult<MemberRole> {
     let agent = app.store.agent(&agent.to_string()).await?.ok_or_else(|| Problem::not_found("member"))?;
-    Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
+    Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(MemberRole::Viewer, |(_, role)| role))
 }
 
 async fn remove(

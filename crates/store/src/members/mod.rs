@@ -6,7 +6,7 @@ mod sql;
 pub(crate) use sql::{FORGET_INVITATIONS, MAKE_MEMBER};
 
 use engine::ids::{ActorId, InvitationId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub const INVITATION_MS: i64 = 30 * 24 * 3_600_000;
 pub struct Member {
     #[serde(flatten)]
     pub actor: ActorRecord,
-    pub role: Role,
+    pub role: MemberRole,
     /// Has not accepted yet: no member.
     pub invited: bool,
 }
@@ -34,7 +34,7 @@ pub struct Invitation {
     pub id: InvitationId,
     pub project_id: ProjectId,
     pub project_title: String,
-    pub role: Role,
+    pub role: MemberRole,
     /// The handle of whoever invited.
     pub invited_by: String,
     pub created_at: Timestamp,
@@ -47,7 +47,7 @@ pub struct NewInvitation {
     pub id: InvitationId,
     pub project: ProjectId,
     pub actor: ActorId,
-    pub role: Role,
+    pub role: MemberRole,
     pub invited_by: ActorRecord,
     /// What its notification says.
     pub title: String,

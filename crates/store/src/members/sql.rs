@@ -8,7 +8,7 @@ use crate::notifications::INVITATION_KIND;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, page};
 use crate::{SqlStore, StoreError, records, rows};
 use engine::ids::{ActorId, InvitationId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use runtime::ports::Slice;
@@ -51,8 +51,8 @@ fn taken(project: ProjectId) -> Statement {
     Statement::new(sql, vec![id(project)]).guarded(Guard::Entity(project.0))
 }
 
-pub(crate) fn role(text: &str) -> Result<Role, StoreError> {
-    Role::parse(text).ok_or_else(|| StoreError::Unusable(format!("the database holds the unknown role {text}")))
+pub(crate) fn role(text: &str) -> Result<MemberRole, StoreError> {
+    MemberRole::parse(text).ok_or_else(|| StoreError::Unusable(format!("the database holds the unknown role {text}")))
 }
 
 fn member(row: &Row) -> Result<Member, StoreError> {
@@ -138,15 +138,24 @@ impl SqlStore {
     }
 
     /// The actor's role in those of the projects that they are a member of.
-    pub async fn roles(&self, actor: ActorId, projects: &[ProjectId]) -> Result<Vec<(ProjectId, Role)>, StoreError> {
+    pub async fn roles(
+        &self,
+        actor: ActorId,
+        projects: &[ProjectId],
+    ) -> Result<Vec<(ProjectId, MemberRole)>, StoreError> {
         let mut query = Query::new("SELECT project_id, role FROM project_members WHERE actor_id = ");
         query.bind(id(actor)).push(" AND project_id IN ").bind_list(projects.iter().map(id));
         self.all(query, |row| Ok((row.parse(0)?, role(row.text(1)?)?))).await
     }
 
     /// Changes the role of a member; their subagents keep at most that. The last owner stays one.
-    pub async fn set_role(&self, project: ProjectId, actor: ActorId, to: Role) -> Result<MemberChange, StoreError> {
-        let kept = if to == Role::Owner { "1 = 1" } else { OTHER_OWNER };
+    pub async fn set_role(
+        &self,
+        project: ProjectId,
+        actor: ActorId,
+        to: MemberRole,
+    ) -> Result<MemberChange, StoreError> {
+        let kept = if to == MemberRole::Owner { "1 = 1" } else { OTHER_OWNER };
         let first = format!(
             "UPDATE project_members SET role = '{}' WHERE project_id = ?1 AND actor_id = ?2 AND (role <> 'owner' OR {kept})",
             to.name()
