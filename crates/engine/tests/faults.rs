@@ -98,12 +98,12 @@ fn r10_a_retry_after_of_a_day_is_shown_with_its_end_and_resume_tries_at_once() {
     play.commit();
     // Then it is tried at once, whoever parked the provider
     assert_eq!(payloads(&play, "run.resumed"), [json!({ "reason": "try_now" })]);
-    assert!(play.run.shared.probes && play.run.due(play.now).external.len() == 1);
+    assert!(play.run.shared.probe_wanted && play.run.due(play.now).external.len() == 1);
     let asked = play.now;
     play.go();
     assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
     assert!(play.now.since(asked) < 60_000, "nobody waited for the day to pass");
-    assert!(!play.run.shared.probes);
+    assert!(!play.run.shared.probe_wanted);
 }
 
 #[test]

@@ -265,7 +265,7 @@ impl Driver {
 
     fn admit(&self, effect: &EffectId) -> Result<(), Parked> {
         let Some(provider) = self.run.provider(effect) else { return Ok(()) };
-        if self.run.shared.probes {
+        if self.run.shared.probe_wanted {
             self.breaker.probe_now(provider);
         }
         self.breaker.admit(provider, self.now())

@@ -156,7 +156,7 @@ impl State {
         }
         self.lessons.extend(fact.lesson);
         if fact.ok && !crate::lessons::is_memory(&fact.tool) {
-            self.good_results.insert(seq);
+            self.successful_results.insert(seq);
         }
         if fact.new_reading {
             self.current.new_readings += 1;
@@ -171,7 +171,7 @@ impl State {
             artifacts.created_documents.iter().chain(&artifacts.updated_documents).map(|named| ("doc", named));
         let tasks = artifacts.created_tasks.iter().chain(&artifacts.updated_tasks).map(|named| ("task", named));
         for (kind, Named { id, title }) in documents.chain(tasks) {
-            self.touched.insert(*id);
+            self.changed_entities.insert(*id);
             let reference = format!("{kind}:{id}");
             self.made.retain(|made| made.reference != reference);
             self.made.push_back(CitableEntity { reference, title: title.clone() });
@@ -328,7 +328,7 @@ impl State {
         self.history.push_back(format!("iteration {} ({made}): {summary}", fact.iteration));
         if self.history.len() > MAX_HISTORY_LINES {
             self.history.pop_front();
-            self.forgotten += 1;
+            self.dropped_history += 1;
         }
     }
 }

@@ -137,8 +137,8 @@ impl State {
     fn older_history(&self) -> String {
         let older = self.history.len() - self.entries.len();
         let mut lines: Vec<String> = self.history.iter().take(older).cloned().collect();
-        if self.forgotten > 0 {
-            lines.insert(0, format!("({} earlier iterations are in the summary documents)", self.forgotten));
+        if self.dropped_history > 0 {
+            lines.insert(0, format!("({} earlier iterations are in the summary documents)", self.dropped_history));
         }
         lines.join("\n")
     }

@@ -23,26 +23,28 @@ pub struct State {
     pub phase: Phase,
     pub workspace: Option<Workspace>,
     pub plan: Plan,
-    #[serde(rename = "now")]
     pub current: CurrentIteration,
     pub last: Option<LastIteration>,
     /// The newest three entries of the main scratchpad.
     pub entries: VecDeque<String>,
     /// One line for each of the newest older iterations.
     pub history: VecDeque<String>,
-    pub forgotten: u32,
+    /// Iterations whose line was dropped from `history`.
+    pub dropped_history: u32,
     pub branches: Vec<Branch>,
+    /// Contents that tools have shown already: reading them again is no progress.
     pub readings: HashSet<Hash>,
     /// Newest last, at most fifty; shown to the planner.
     pub made: VecDeque<CitableEntity>,
     /// Everything this run created or changed: what evidence may cite.
-    pub touched: HashSet<Uuid>,
+    pub changed_entities: HashSet<Uuid>,
     /// The newest of what this run created or changed, for the report; `left_out` counts the older ones.
     pub totals: Artifacts,
     pub left_out: usize,
     /// Seqs of successful tool results: what evidence may cite.
-    pub good_results: BTreeSet<u64>,
+    pub successful_results: BTreeSet<u64>,
     pub evidence: BTreeMap<String, VerifiedEvidence>,
+    /// Steps whose end has counted as progress.
     pub counted_steps: HashSet<String>,
     pub repeats: u32,
     /// The action set that repeated without progress: not carried out again until something moves.
@@ -50,7 +52,7 @@ pub struct State {
     pub refused_exit: Vec<String>,
     pub hint: bool,
     /// Messages that executors were shown and the planner was not.
-    #[serde(default, rename = "overheard")]
+    #[serde(default)]
     pub unread_by_planner: BTreeSet<MessageId>,
     /// The beginnings of the newest texts this run wrote, for the report.
     #[serde(default)]

@@ -41,12 +41,12 @@ impl Shared {
     fn tick(&mut self, event: &Event) {
         // A command, and the events it causes at the same moment, do not prove that a driver worked until now.
         if event.actor != Actor::Platform {
-            self.word_at = Some(event.at);
+            self.last_command_at = Some(event.at);
         }
         if self.is_working() {
             let until = match &event.fact {
                 Fact::Run(facts::RunFact::Recovered(fact)) => fact.active_until.min(event.at),
-                fact if self.word_at == Some(event.at) && !rests(fact) => return,
+                fact if self.last_command_at == Some(event.at) && !rests(fact) => return,
                 _ => event.at,
             };
             self.metrics.running_ms += until.since(self.counted_until);
@@ -60,7 +60,7 @@ impl Shared {
             RunFact::Queued(_) | RunFact::Recovered(_) => {}
             RunFact::Paused(fact) => {
                 self.paused = true;
-                self.held = fact.branches;
+                self.paused_by_branches = fact.branches;
             }
             RunFact::Resumed(fact) => self.resume(fact.reason, event.at),
             RunFact::QuestionAsked(asked) => {
@@ -127,7 +127,7 @@ impl Shared {
         match reason {
             ResumeReason::Unpaused => {
                 self.paused = false;
-                self.held = false;
+                self.paused_by_branches = false;
             }
             ResumeReason::TryNow => self.try_now(at),
             ResumeReason::Answered
@@ -150,7 +150,7 @@ impl Shared {
     /// Ends every wait for another attempt.
     fn try_now(&mut self, at: Timestamp) {
         self.provider_wait = None;
-        self.probes = true;
+        self.probe_wanted = true;
         for state in self.effects.values_mut() {
             if let EffectState::BackingOff { until, .. } = state {
                 *until = at.min(*until);
@@ -193,7 +193,7 @@ impl Shared {
     fn end(&mut self, reason: StopReason, detail: Option<String>, event: &Event) {
         self.unpaused_status = reason.status();
         self.paused = false;
-        self.held = false;
+        self.paused_by_branches = false;
         self.stop_reason = Some(reason);
         self.stop_detail = detail;
         self.ended_at = Some(event.at);
@@ -205,7 +205,7 @@ impl Shared {
             facts::EffectFact::Started(started) => {
                 self.ledger.reserve(started.reserve);
                 self.provider_wait = None;
-                self.probes = false;
+                self.probe_wanted = false;
                 let counted = self.effects.get(&started.effect).map_or(0, EffectState::counted);
                 self.effects.insert(started.effect.clone(), EffectState::in_flight(started, counted, event.at));
             }

@@ -248,7 +248,7 @@ impl Run {
 
     fn resume(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
-            Status::Paused if self.shared.held => {
+            Status::Paused if self.shared.paused_by_branches => {
                 refuse("branches_paused", format!("run {} waits for its paused nodes: resume those", self.shared.id))
             }
             Status::Paused => {
@@ -322,7 +322,7 @@ impl Run {
         }
         let mut facts = self.facts(now);
         self.rules().command_node(&self.shared, node, order, &mut facts)?;
-        if ended || self.shared.held {
+        if ended || self.shared.paused_by_branches {
             // Ids are derived from positions in the log, so the facts are decided again after the `Resumed` event.
             let reason = if ended { ResumeReason::Retry } else { ResumeReason::Unpaused };
             self.emit(Resumed { reason }, actor, now);

@@ -22,11 +22,10 @@ pub struct Shared {
     pub id: RunId,
     pub brief: Queued,
     /// The status apart from the pause, which is a flag of its own.
-    #[serde(rename = "standing")]
     pub(super) unpaused_status: Status,
     pub paused: bool,
     /// Paused because every branch that could move is: resuming one of them resumes the run.
-    pub held: bool,
+    pub paused_by_branches: bool,
     pub stop_reason: Option<StopReason>,
     pub stop_detail: Option<String>,
     pub budgets: Budgets,
@@ -43,7 +42,7 @@ pub struct Shared {
     pub provider_wait: Option<ProviderWaiting>,
     /// A person wants the provider tried now, even if it is parked.
     #[serde(default)]
-    pub probes: bool,
+    pub probe_wanted: bool,
     /// The limit that had no room for a call; raising limits clears it.
     pub exhausted: Option<Exhausted>,
     pub(super) warned: Vec<String>,
@@ -54,7 +53,7 @@ pub struct Shared {
     /// Working time is counted up to here.
     pub(super) counted_until: Timestamp,
     /// The time of the last command.
-    pub(super) word_at: Option<Timestamp>,
+    pub(super) last_command_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     /// How often the run ended and was continued. Part of the ids of its last effects, which must differ each time.
     pub generation: u32,
@@ -120,7 +119,7 @@ impl Shared {
             brief,
             unpaused_status: Status::Queued,
             paused: false,
-            held: false,
+            paused_by_branches: false,
             stop_reason: None,
             stop_detail: None,
             ledger: Ledger::default(),
@@ -131,7 +130,7 @@ impl Shared {
             questions: Vec::new(),
             messages: Vec::new(),
             provider_wait: None,
-            probes: false,
+            probe_wanted: false,
             exhausted: None,
             warned: Vec::new(),
             report: None,
@@ -139,7 +138,7 @@ impl Shared {
             started_at: None,
             updated_at: at,
             counted_until: at,
-            word_at: None,
+            last_command_at: None,
             ended_at: None,
             generation: 0,
             last_seq: 0,

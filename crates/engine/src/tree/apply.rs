@@ -1,6 +1,6 @@
 //! The fold of tree facts: each arm records what its fact says, then refreshes the ready sets of the node.
 
-use super::node::{Artifact, Node, Working};
+use super::node::{Artifact, GenerationWork, Node};
 use super::plan::Plan;
 use super::state::{OpenCall, State};
 use super::status::{NodeRole, NodeStatus};
@@ -66,7 +66,7 @@ impl State {
             EffectFact::Started(started) => self.call_started(started, event),
             EffectFact::Finished(finished) => self.call_finished(finished, event),
             EffectFact::Unknown(unknown) => {
-                if let Some(flight) = self.flights.remove(&unknown.effect) {
+                if let Some(flight) = self.open_calls.remove(&unknown.effect) {
                     self.accounts.settle(flight.node, flight.reserve, &Settled::presumed(flight.reserve));
                 }
             }
@@ -84,7 +84,7 @@ impl State {
             model: started.model.clone(),
             since: event.at,
         };
-        self.flights.insert(started.effect.clone(), flight);
+        self.open_calls.insert(started.effect.clone(), flight);
         let node = self.at_mut(number);
         node.called = true;
         node.in_flight += 1;
@@ -93,10 +93,10 @@ impl State {
     }
 
     fn call_finished(&mut self, finished: &Finished, event: &Event) {
-        if self.flights.get(&finished.effect).is_none_or(|flight| flight.attempt != finished.attempt) {
+        if self.open_calls.get(&finished.effect).is_none_or(|flight| flight.attempt != finished.attempt) {
             return;
         }
-        let Some(flight) = self.flights.remove(&finished.effect) else { return };
+        let Some(flight) = self.open_calls.remove(&finished.effect) else { return };
         self.accounts.settle(flight.node, flight.reserve, &finished.settled);
         let answered = finished.outcome == FinishedAs::Ok;
         let took = event.at.since(flight.since);
@@ -382,7 +382,7 @@ impl State {
         self.accounts.release(number);
         let node = self.at_mut(number);
         node.ended_at = Some(event.at);
-        *node.work = Working::default();
+        *node.work = GenerationWork::default();
         shorten(&mut node.tail);
         node.error = None;
         node.outcome = None;
@@ -392,7 +392,7 @@ impl State {
     fn next_generation(&mut self, number: NodeNumber, generation: u32) {
         let node = self.at_mut(number);
         node.generation = generation;
-        *node.work = Working::default();
+        *node.work = GenerationWork::default();
         node.first_artifact = node.artifacts.len();
         node.result = None;
         node.hint = None;

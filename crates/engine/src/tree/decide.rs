@@ -22,7 +22,7 @@ impl State {
         if self.nodes.is_empty() {
             return self.start(shared, facts);
         }
-        if let Some(number) = self.agenda.first() {
+        if let Some(number) = self.movable.first() {
             return self.make_move(shared, *number, facts);
         }
         if self.nodes[0].status.is_terminal() {

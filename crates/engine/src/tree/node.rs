@@ -44,7 +44,7 @@ pub struct Node {
     pub tail_preview: String,
     pub plan: Option<Box<Plan>>,
     pub replans: u32,
-    pub work: Box<Working>,
+    pub work: Box<GenerationWork>,
     pub artifacts: Vec<Artifact>,
     /// Artifacts before this one belong to earlier generations.
     pub first_artifact: usize,
@@ -72,7 +72,7 @@ pub struct Node {
 
 /// The state of one generation's work; dropped when it ends.
 #[derive(Clone, Debug)]
-pub struct Working {
+pub struct GenerationWork {
     /// The number of the current planner call, from 1.
     pub ask: u32,
     /// The executor's current round, from 1, and how many were answered.
@@ -92,9 +92,9 @@ pub struct Working {
     pub asking: BTreeSet<QuestionId>,
 }
 
-impl Default for Working {
+impl Default for GenerationWork {
     fn default() -> Self {
-        Working {
+        GenerationWork {
             ask: 1,
             round: 1,
             answered: 0,
@@ -111,7 +111,7 @@ impl Default for Working {
     }
 }
 
-impl Working {
+impl GenerationWork {
     /// How many rounds it has; a round that asked a question does not count.
     pub fn rounds(&self) -> u32 {
         MAX_ROUNDS + self.asked

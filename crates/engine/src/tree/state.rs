@@ -26,12 +26,14 @@ pub struct State {
     pub(super) accounts: Accounts,
     /// Existing nodes plus planned steps, each of which will need a node. Counts against `max_nodes`.
     pub reserved_nodes: u32,
-    pub(super) flights: HashMap<EffectId, OpenCall>,
+    pub(super) open_calls: HashMap<EffectId, OpenCall>,
     pub(super) questions: HashMap<QuestionId, NodeNumber>,
+    /// Ready: nodes whose built-in tools are due.
     pub(super) tools: BTreeSet<NodeNumber>,
-    /// Deepest first, so that started work finishes before more is started.
+    /// Ready: nodes that want a model, deepest first, so that started work finishes before more is started.
     pub(super) ready: BTreeSet<(Reverse<u32>, NodeNumber)>,
-    pub(super) agenda: BTreeSet<NodeNumber>,
+    /// Ready: nodes that can move without a model, a tool or a person.
+    pub(super) movable: BTreeSet<NodeNumber>,
     /// How many nodes have each status.
     pub(super) counts: [u32; NodeStatus::ALL.len()],
     /// The run has ended and was not continued.
@@ -40,6 +42,7 @@ pub struct State {
     pub(super) lessons: Vec<(NodeNumber, LessonRef)>,
 }
 
+/// A model call of a node in flight.
 #[derive(Clone, Debug)]
 pub(super) struct OpenCall {
     pub node: NodeNumber,
@@ -224,7 +227,7 @@ impl State {
         let moves = live && self.move_of(number).is_some();
         put(&mut self.tools, number, uses_tools);
         put(&mut self.ready, key, wants_model);
-        put(&mut self.agenda, number, moves);
+        put(&mut self.movable, number, moves);
     }
 
     pub(super) fn nodes_left(&self, shared: &Shared) -> u32 {

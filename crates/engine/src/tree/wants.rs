@@ -28,7 +28,7 @@ impl State {
 
     /// Whether nothing is in flight and nothing can be started.
     pub(super) fn is_idle(&self) -> bool {
-        self.agenda.is_empty() && self.ready.is_empty() && self.tools.is_empty() && self.flights.is_empty()
+        self.movable.is_empty() && self.ready.is_empty() && self.tools.is_empty() && self.open_calls.is_empty()
     }
 }
 
