@@ -2,7 +2,7 @@
 //! run, promotes them to its scratchpad. Knows texts, limits and names; the store has the rows.
 
 use crate::answer::NOT_RUN;
-use crate::calls::{self, Call, CallResult};
+use crate::calls::{self, CallResult, RecordedCall};
 use crate::effect::ToolSpec;
 use crate::ids::{ActorId, LessonId, RunId};
 use crate::prompt::{self, Quote, Sections, YOUR_IDENTITY};
@@ -72,8 +72,8 @@ pub(crate) fn is_memory(tool: &str) -> bool {
 pub(crate) struct LessonQuota(usize);
 
 impl LessonQuota {
-    pub(crate) fn after(calls: &[Call]) -> LessonQuota {
-        let failed = |call: &Call| call.result.as_ref().is_some_and(|result| !result.ok);
+    pub(crate) fn after(calls: &[RecordedCall]) -> LessonQuota {
+        let failed = |call: &RecordedCall| call.result.as_ref().is_some_and(|result| !result.ok);
         let left = calls.iter().filter(|call| call.tool == ADD_LESSON && !failed(call)).count();
         LessonQuota(MAX_LESSONS_PER_CALLER.saturating_sub(left))
     }
@@ -99,17 +99,17 @@ impl LessonQuota {
 }
 
 /// The subagent's scratchpad as it was read when the work began.
-fn scratchpad_read(calls: &[Call]) -> Option<&CallResult> {
+fn scratchpad_read(calls: &[RecordedCall]) -> Option<&CallResult> {
     calls.iter().find(|call| call.tool == READ_SCRATCHPAD)?.result.as_ref()
 }
 
 /// Whether the scratchpad was read, or reading it failed.
-pub(crate) fn has_read_scratchpad(calls: &[Call]) -> bool {
+pub(crate) fn has_read_scratchpad(calls: &[RecordedCall]) -> bool {
     scratchpad_read(calls).is_some()
 }
 
 /// Adds the subagent's identity and scratchpad to a request.
-pub(crate) fn describe_agent(shared: &Shared, handle: &str, calls: &[Call], out: &mut Sections) {
+pub(crate) fn describe_agent(shared: &Shared, handle: &str, calls: &[RecordedCall], out: &mut Sections) {
     let identity = shared.agent(handle).map(|agent| agent.identity.as_str());
     out.add(YOUR_IDENTITY, json!({ "handle": handle, "identity": identity }));
     if let Some(pad) = scratchpad_read(calls) {
@@ -139,7 +139,7 @@ pub(crate) fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>, as_agent
 }
 
 /// The results, without the scratchpad reading, which has its own section.
-pub(crate) fn results(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
+pub(crate) fn results(calls: &[RecordedCall]) -> impl Iterator<Item = (&RecordedCall, &CallResult)> {
     calls::answered(calls).filter(|(call, _)| call.tool != READ_SCRATCHPAD)
 }
 

@@ -1,7 +1,7 @@
 //! Assembles a request: the role's instructions as prose in the system message, everything else as data in the user
 //! message (`sections`), within the prompt limit and the model's context window.
 
-use crate::calls::Rejected;
+use crate::calls::RejectedAnswer;
 use crate::effect::{ModelCall, ToolSpec};
 use crate::model::{ModelSpec, Role};
 use crate::prompts;
@@ -68,7 +68,7 @@ pub fn model_call(
     shared: &Shared,
     role: Role,
     sections: Sections,
-    rejected: Option<&Rejected>,
+    rejected: Option<&RejectedAnswer>,
     size: Size,
 ) -> ModelCall {
     let model = shared.brief.models.for_role(role).clone();
@@ -91,7 +91,7 @@ pub fn model_call(
 }
 
 /// The answer that cannot be used, and why.
-fn correction(rejected: &Rejected) -> Request {
+fn correction(rejected: &RejectedAnswer) -> Request {
     let mut said = Request::default();
     // Some servers refuse an empty message.
     if rejected.response.bytes > 0 {

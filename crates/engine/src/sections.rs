@@ -2,7 +2,7 @@
 //! or a tool wrote can pass for a heading. Sections are cut to fit here: short ones stay whole, long ones are shortened,
 //! and a last section `trimmed` lists the cuts.
 
-use crate::calls::{Call, CallResult};
+use crate::calls::{CallResult, RecordedCall};
 use crate::request::Part;
 use crate::shorten;
 use serde::Serialize;
@@ -138,8 +138,8 @@ impl Sections {
     }
 
     /// Results are stored texts; only their frame is new.
-    pub fn results<'a>(&mut self, calls: impl Iterator<Item = (&'a Call, &'a CallResult)>) {
-        let quote = |(call, result): (&Call, &CallResult)| Quote {
+    pub fn results<'a>(&mut self, calls: impl Iterator<Item = (&'a RecordedCall, &'a CallResult)>) {
+        let quote = |(call, result): (&RecordedCall, &CallResult)| Quote {
             frame: json!({ "call_id": call.id, "tool": call.tool, "arguments": call.arguments, "ok": result.ok, "event": format!("event:{}", result.seq) }),
             field: if result.ok { "result" } else { "error" },
             content: Some(result.content),

@@ -5,7 +5,7 @@ use super::state::{
     Branch, CitableEntity, CurrentIteration, DocumentExcerpt, Executor, ExecutorOutcome, LastIteration, Phase, State,
     TaskNotRun, Workspace,
 };
-use crate::calls::{Call, CallResult, Rejected};
+use crate::calls::{CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
 use crate::facts::homework::{
     ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStepStatus, IterationCompleted, ToolCallRequested,
@@ -67,7 +67,7 @@ impl State {
                 };
             }
             HomeworkFact::AnswerRejected(fact) => {
-                let rejected = Rejected { errors: fact.errors.clone(), response: fact.response };
+                let rejected = RejectedAnswer { errors: fact.errors.clone(), response: fact.response };
                 self.current.rejected.insert(fact.effect.clone(), rejected);
             }
             HomeworkFact::Planned(fact) => {
@@ -109,7 +109,7 @@ impl State {
     }
 
     fn requested(&mut self, fact: &ToolCallRequested) {
-        let call = Call {
+        let call = RecordedCall {
             id: fact.call_id.clone(),
             tool: fact.tool.clone(),
             arguments: fact.arguments.clone(),

@@ -178,7 +178,7 @@ impl State {
         facts: &mut Facts,
     ) {
         let mut lessons = LessonQuota::after(executor.map_or(&[], |executor| &executor.calls));
-        let (calls, left_out) = calls::recorded(calls, most);
+        let (calls, left_out) = calls::calls_to_record(calls, most);
         for (index, (call_id, call, repair_of)) in calls.into_iter().enumerate() {
             facts.push(fact::ToolCallRequested {
                 call_id: call_id.clone(),
@@ -189,7 +189,7 @@ impl State {
                 branch_id: executor.map(|executor| executor.task.branch_id.clone()),
                 repair_of,
             });
-            let for_all = calls::refused_for_all(index, most, left_out);
+            let for_all = calls::refusal_of_left_out(index, most, left_out);
             if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, most)) {
                 let record = calls::refused(&why, facts);
                 facts.push(self.result_of(call_id, call.tool, record));
@@ -209,8 +209,8 @@ impl State {
         facts.push(self.result_of(effect.clone(), call.tool.clone(), record));
     }
 
-    fn result_of(&self, call_id: EffectId, tool: String, record: calls::Record) -> fact::ToolCallResult {
-        let calls::Record { ok, summary, result, chars, reading, artifacts, lesson } = record;
+    fn result_of(&self, call_id: EffectId, tool: String, record: calls::CallRecord) -> fact::ToolCallResult {
+        let calls::CallRecord { ok, summary, result, chars, reading, artifacts, lesson } = record;
         let new_reading = reading.is_some_and(|reading| !self.readings.contains(&reading));
         fact::ToolCallResult { call_id, tool, ok, summary, result, chars, new_reading, reading, artifacts, lesson }
     }

@@ -1,7 +1,7 @@
 //! Templates of scratchpad entries. Equal inputs give equal bytes: nothing here reads a clock.
 
 use super::state::{Executor, State};
-use crate::calls::Call;
+use crate::calls::RecordedCall;
 use crate::facts::homework::Progress;
 use crate::facts::homework::Verdict;
 use crate::workspace::Artifacts;
@@ -114,7 +114,7 @@ fn actions(state: &State) -> Vec<String> {
     lines
 }
 
-fn action(call: &Call) -> String {
+fn action(call: &RecordedCall) -> String {
     let purpose = if call.purpose.is_empty() { String::new() } else { format!(": {}", line(&call.purpose)) };
     let repair = if call.repair_of.is_some() { " (corrected)" } else { "" };
     format!("{}({}){repair}{purpose}", call.tool, key_arguments(&call.arguments))
@@ -145,7 +145,7 @@ fn results(state: &State) -> Vec<String> {
     calls.chain(executors).chain(not_run).collect()
 }
 
-fn result(call: &Call) -> String {
+fn result(call: &RecordedCall) -> String {
     match &call.result {
         Some(result) if result.ok => format!("{}: {} (event:{})", call.tool, line(&result.summary), result.seq),
         Some(result) => format!("{} failed: {}", call.tool, line(&result.summary)),

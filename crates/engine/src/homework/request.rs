@@ -3,7 +3,7 @@
 use super::answer;
 use super::effect_id::EffectPosition;
 use super::state::{Branch, Executor, LastIteration, State};
-use crate::calls::{self, Call};
+use crate::calls::{self, RecordedCall};
 use crate::effect::{ModelCall, ToolCall};
 use crate::lessons::{self, ADD_LESSON};
 use crate::model::Role;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(crate) const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
 
 impl State {
-    pub(super) fn tool_call(&self, shared: &Shared, call: &Call, executor: Option<&Executor>) -> ToolCall {
+    pub(super) fn tool_call(&self, shared: &Shared, call: &RecordedCall, executor: Option<&Executor>) -> ToolCall {
         let all = || shared.brief.tools.iter().map(|tool| tool.name.clone()).collect();
         let home = executor.map(|executor| executor.pad).or(self.workspace.map(|workspace| workspace.document));
         let mut props = json!({ "homework_run_id": shared.id, "iteration": self.iteration });

@@ -3,7 +3,7 @@
 
 use super::plan::Plan;
 use crate::blob::Hash;
-use crate::calls::{Call, Rejected};
+use crate::calls::{RecordedCall, RejectedAnswer};
 use crate::effect::EffectId;
 use crate::facts::homework::{ExecutorTask, Planned, Progress, Verdict, VerifiedEvidence};
 use crate::ids::{DocumentId, MessageId};
@@ -90,13 +90,13 @@ pub struct CurrentIteration {
     pub plan_before: Plan,
     pub planned: Option<Planned>,
     /// The planner's own calls, then their corrections.
-    pub calls: Vec<Call>,
+    pub calls: Vec<RecordedCall>,
     pub repaired: bool,
     pub executors: Vec<Executor>,
     /// Tasks that were not carried out, for the next request to know.
     pub not_run: Vec<TaskNotRun>,
     /// Answers that did not fit their schema.
-    pub rejected: BTreeMap<EffectId, Rejected>,
+    pub rejected: BTreeMap<EffectId, RejectedAnswer>,
     pub artifacts: Artifacts,
     pub new_readings: u32,
     pub verdict: Option<Verdict>,
@@ -111,7 +111,7 @@ pub struct Executor {
     /// Rounds answered so far.
     pub answered: u32,
     pub thoughts: Vec<String>,
-    pub calls: Vec<Call>,
+    pub calls: Vec<RecordedCall>,
     pub said_done: bool,
     pub summary: Option<String>,
     pub snippet: Option<String>,
@@ -145,7 +145,7 @@ pub struct LastIteration {
     pub summary: String,
     pub progress: Progress,
     pub artifacts: Artifacts,
-    pub calls: Vec<Call>,
+    pub calls: Vec<RecordedCall>,
     pub executors: Vec<Executor>,
     pub not_run: Vec<TaskNotRun>,
     pub remaining_work: Vec<String>,
@@ -176,7 +176,7 @@ pub struct CitableEntity {
 impl Executor {
     /// Whether a call of the current round failed, so that what the answer claims about it is wrong.
     pub(super) fn failed_in_round(&self, in_round: impl Fn(&EffectId) -> bool) -> bool {
-        let failed = |call: &&Call| call.result.as_ref().is_some_and(|result| !result.ok);
+        let failed = |call: &&RecordedCall| call.result.as_ref().is_some_and(|result| !result.ok);
         self.calls.iter().filter(failed).any(|call| in_round(&call.id))
     }
 }

@@ -46,7 +46,7 @@ impl Shared {
         if self.is_working() {
             let until = match &event.fact {
                 Fact::Run(facts::RunFact::Recovered(fact)) => fact.active_until.min(event.at),
-                fact if self.last_command_at == Some(event.at) && !rests(fact) => return,
+                fact if self.last_command_at == Some(event.at) && !stops_work(fact) => return,
                 _ => event.at,
             };
             self.metrics.running_ms += until.since(self.counted_until);
@@ -273,7 +273,7 @@ impl Shared {
 }
 
 /// Whether the run stops working with this fact, so that working time before it must be counted now.
-fn rests(fact: &Fact) -> bool {
+fn stops_work(fact: &Fact) -> bool {
     use facts::RunFact;
     matches!(
         fact,

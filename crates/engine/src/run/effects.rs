@@ -29,7 +29,7 @@ impl Run {
         if self.shared.is_moving() {
             self.decide(Input::Proceed, now);
         }
-        self.rest(now);
+        self.wait_for_people(now);
     }
 
     /// Declares calls in flight lost when no driver was alive since `last_seen`; time since then does not count.
@@ -44,7 +44,7 @@ impl Run {
         if self.shared.is_moving() && self.shared.started_at.is_some() {
             self.decide(Input::Proceed, now);
         }
-        self.rest(now);
+        self.wait_for_people(now);
     }
 
     fn declare_lost(&mut self, active_until: Timestamp, now: Timestamp) {
@@ -221,7 +221,7 @@ impl Run {
             }
             _ => self.decide(Input::Failed { effect, error: &error, retryable: true }, now),
         }
-        self.rest(now);
+        self.wait_for_people(now);
     }
 
     /// An outcome arrives. One that is not awaited (any more) changes nothing: its money was settled
@@ -238,7 +238,7 @@ impl Run {
             && self.want(effect).is_some_and(|want| want.inline)
         {
             self.decide(Input::Tool { effect, outcome }, now);
-            return self.rest(now);
+            return self.wait_for_people(now);
         }
         let Some(EffectState::InFlight(flight)) = self.shared.effects.get(effect).cloned() else { return };
         if flight.attempt != attempt {

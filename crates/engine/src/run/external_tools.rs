@@ -162,7 +162,7 @@ impl Run {
     }
 
     /// Sets the run waiting when only a person can move its calls on and nothing else is left to do.
-    pub(super) fn rest(&mut self, now: Timestamp) {
+    pub(super) fn wait_for_people(&mut self, now: Timestamp) {
         let effects = &self.shared.effects;
         let waits = self.shared.status() == Status::Running && effects.values().any(EffectState::awaits_a_person);
         let is_out = |state: &EffectState| matches!(state, EffectState::InFlight(_));

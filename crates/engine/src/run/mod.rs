@@ -30,7 +30,7 @@ use crate::actor::Actor;
 use crate::batch::Batch;
 use crate::blob::BlobRef;
 use crate::budget::{Admission, Reserve};
-use crate::calls::Call;
+use crate::calls::RecordedCall;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::{self, Fact};
@@ -131,7 +131,7 @@ pub struct Want {
 
 impl Want {
     /// One that is not built in needs an intent first.
-    pub(crate) fn tool(shared: &Shared, call: &Call) -> Want {
+    pub(crate) fn tool(shared: &Shared, call: &RecordedCall) -> Want {
         let inline = shared.external_tool(&call.tool).is_none();
         Want { effect: call.id.clone(), role: None, inline, wrap_up: false }
     }

@@ -1,7 +1,7 @@
 //! The fold of task facts: each arm records what its fact says happened.
 
 use super::state::{Closing, NewScratchpad, Phase, State, Step, StepOutcome};
-use crate::calls::Rejected;
+use crate::calls::RejectedAnswer;
 use crate::event::Event;
 use crate::facts::task::StepAction;
 use crate::facts::{RunFact, TaskFact, run::ResumeReason};
@@ -73,7 +73,7 @@ impl State {
                 self.phase = Phase::ChoosingStep;
             }
             TaskFact::AnswerRejected(fact) => {
-                self.rejected = Some(Rejected { errors: fact.errors.clone(), response: fact.response });
+                self.rejected = Some(RejectedAnswer { errors: fact.errors.clone(), response: fact.response });
             }
             TaskFact::Ended(fact) => {
                 self.phase = Phase::ReadingScratchpad;

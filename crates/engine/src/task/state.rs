@@ -1,7 +1,7 @@
 //! The state of a task run. Stored in view checkpoints, like `homework::State`.
 
 use crate::blob::BlobRef;
-use crate::calls::Rejected;
+use crate::calls::RejectedAnswer;
 use crate::facts::task::{StepAction, TaskEnding};
 use crate::run::StopReason;
 use crate::time::Timestamp;
@@ -72,7 +72,7 @@ pub struct State {
     pub(super) acted: u32,
     /// The page the agent is on.
     pub(super) page: String,
-    pub(super) rejected: Option<Rejected>,
+    pub(super) rejected: Option<RejectedAnswer>,
     pub(super) closing: Option<Closing>,
     pub(super) pad: Option<(i64, BlobRef)>,
     /// The new scratchpad, until it is written.

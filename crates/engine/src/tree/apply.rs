@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::state::{OpenCall, State};
 use super::status::{NodeRole, NodeStatus};
 use crate::budget::Settled;
-use crate::calls::{Call, CallResult, Rejected};
+use crate::calls::{CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
 use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::QuestionAsked;
@@ -148,7 +148,7 @@ impl State {
             }
             TreeFact::NodeStatusChanged(fact) => self.status_changed(number, fact),
             TreeFact::AnswerRejected(fact) => {
-                let rejected = Rejected { errors: fact.errors.clone(), response: fact.response };
+                let rejected = RejectedAnswer { errors: fact.errors.clone(), response: fact.response };
                 self.at_mut(number).work.rejected.insert(fact.effect.clone(), rejected);
             }
             TreeFact::PlanCreated(fact) => self.planned(number, fact),
@@ -175,7 +175,7 @@ impl State {
                 work.round += 1;
                 work.refused.clone_from(&fact.errors);
             }
-            TreeFact::ToolCallRequested(fact) => self.at_mut(number).work.calls.push(Call {
+            TreeFact::ToolCallRequested(fact) => self.at_mut(number).work.calls.push(RecordedCall {
                 id: fact.call_id.clone(),
                 tool: fact.tool.clone(),
                 arguments: fact.arguments.clone(),

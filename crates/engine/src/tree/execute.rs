@@ -7,7 +7,7 @@ use super::results::{MadeArtifact, shown};
 use super::state::State;
 use super::status::NodeRole;
 use crate::answer::MAX_TOOL_CALLS;
-use crate::calls::{self, Record};
+use crate::calls::{self, CallRecord};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::facts::tree::{self as fact, ArtifactType, ProposedResult};
 use crate::ids::{DocumentId, NodeNumber};
@@ -44,7 +44,7 @@ impl State {
             result.primary_artifact_label =
                 result.primary_artifact_label.take().or(primary.map(|artifact| artifact.name().to_owned()));
         }
-        let (tool_calls, left_out) = calls::recorded(answer.tool_calls, MAX_TOOL_CALLS);
+        let (tool_calls, left_out) = calls::calls_to_record(answer.tool_calls, MAX_TOOL_CALLS);
         let tools: Vec<String> = tool_calls.iter().map(|call| call.tool.clone()).collect();
         self.note(number, position.id(&self.tag).0, &answer.scratchpad, &tools, facts);
         self.register(shared, number, &answer.artifacts, facts);
@@ -62,7 +62,7 @@ impl State {
                     purpose: call.purpose,
                 },
             );
-            let for_all = calls::refused_for_all(index, MAX_TOOL_CALLS, left_out);
+            let for_all = calls::refusal_of_left_out(index, MAX_TOOL_CALLS, left_out);
             if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, MAX_TOOL_CALLS)) {
                 let record = calls::refused(&why, facts);
                 facts.push_at(node_ref, result_of(call_id, call.tool, record));
@@ -129,7 +129,7 @@ impl State {
     }
 }
 
-fn result_of(call_id: EffectId, tool: String, record: Record) -> fact::ToolCallResult {
-    let Record { ok, summary, result, chars, artifacts, lesson, .. } = record;
+fn result_of(call_id: EffectId, tool: String, record: CallRecord) -> fact::ToolCallResult {
+    let CallRecord { ok, summary, result, chars, artifacts, lesson, .. } = record;
     fact::ToolCallResult { call_id, tool, ok, summary, result, chars, artifacts, lesson }
 }

@@ -5,7 +5,7 @@ use super::envelope::Hint;
 use super::plan::Plan;
 use super::status::{NodeRole, NodeStatus};
 use crate::blob::BlobRef;
-use crate::calls::{Call, Rejected};
+use crate::calls::{RecordedCall, RejectedAnswer};
 use crate::effect::EffectId;
 use crate::facts::tree::{ArtifactType, Deliverable, Envelope, NodeOutcome, ProposedResult};
 use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, QuestionId};
@@ -80,11 +80,11 @@ pub struct GenerationWork {
     pub answered: u32,
     /// Questions the executor asked; each adds a round.
     pub asked: u32,
-    pub calls: Vec<Call>,
+    pub calls: Vec<RecordedCall>,
     pub result: Option<ProposedResult>,
     /// Why the last result was refused.
     pub refused: Vec<String>,
-    pub rejected: BTreeMap<EffectId, Rejected>,
+    pub rejected: BTreeMap<EffectId, RejectedAnswer>,
     pub replan: Option<String>,
     pub question: Option<QuestionId>,
     pub question_closed: bool,

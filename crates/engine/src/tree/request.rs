@@ -7,7 +7,7 @@ use super::node::{Artifact, Node};
 use super::plan::Step;
 use super::state::State;
 use crate::answer::MAX_TOOL_CALLS;
-use crate::calls::Call;
+use crate::calls::RecordedCall;
 use crate::effect::{EffectId, ToolCall};
 use crate::ids::NodeNumber;
 use crate::lessons::{self, ADD_LESSON};
@@ -17,7 +17,7 @@ use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
 impl State {
-    pub(super) fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
+    pub(super) fn tool_call(&self, shared: &Shared, node: &Node, call: &RecordedCall) -> ToolCall {
         let mut granted: Vec<String> = shared.brief.tools.iter().map(|tool| tool.name.clone()).collect();
         match self.position_of(&call.id).map(|position| position.part) {
             Some(At::Recall) => granted = vec![READ_SCRATCHPAD.into()],

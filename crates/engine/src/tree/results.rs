@@ -11,7 +11,7 @@ use super::state::State;
 use super::status::{NodeStatus, StepStatus};
 use crate::blob::BlobRef;
 use crate::budget::Exhausted;
-use crate::calls::Call;
+use crate::calls::RecordedCall;
 use crate::facts::tree::{self as fact, ArtifactType, NodeOutcome, ProposedResult, SuccessAssessment};
 use crate::ids::{ArtifactId, DocumentId, NodeNumber};
 use crate::run::{Facts, Shared, StopReason};
@@ -156,7 +156,7 @@ impl State {
     }
 
     /// The calls that were made together with the last answer.
-    fn calls_of_this_round(&self, number: NodeNumber) -> impl Iterator<Item = &Call> {
+    fn calls_of_this_round(&self, number: NodeNumber) -> impl Iterator<Item = &RecordedCall> {
         let node = self.at(number);
         let of_this_round = |part| matches!(part, NodeCall::Tool { round, .. } if round == node.work.round);
         let calls = node.work.calls.iter();
