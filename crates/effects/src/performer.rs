@@ -42,8 +42,8 @@ impl EffectsPerformer {
     async fn call_model(&self, call: &ModelCall, attempt: &EffectAttempt) -> Result<ModelReply, CallError> {
         let messages = self.messages(&call.request).await.map_err(unreadable)?;
         let deltas = DeltaThrottle::new(&self.live, attempt, call.role);
-        let key = format!("{}:{}", attempt.effect, attempt.number);
-        self.models.call(call, messages, &key, Some(&|delta| deltas.push(delta))).await
+        let idempotency_key = format!("{}:{}", attempt.effect, attempt.number);
+        self.models.call(call, messages, &idempotency_key, Some(&|delta| deltas.push(delta))).await
     }
 
     /// The request as text. Each stored part is read once.
