@@ -28,7 +28,14 @@ pub enum UrlError {
 impl UrlError {
     /// The resolver's refusal, if that is why a request failed.
     pub fn behind(error: &reqwest::Error) -> Option<&UrlError> {
-        std::iter::successors(error.source(), |cause| cause.source()).find_map(|cause| cause.downcast_ref())
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            if let Some(refused) = error.downcast_ref() {
+                return Some(refused);
+            }
+            cause = error.source();
+        }
+        None
     }
 }
 

@@ -234,7 +234,7 @@ fn called_out(objective: &str) -> (Play, engine::effect::EffectId, u32) {
     let mut play = scripted(brief(objective), |_, _, _| None);
     play.run.take_over(None, play.now);
     let effect = play.run.due(play.now).external[0].clone();
-    let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
+    let attempt = play.run.intend(&effect, play.now).expect("there is room").number;
     play.commit();
     (play, effect, attempt)
 }
@@ -292,7 +292,7 @@ fn b1_a_step_retried_before_a_band_starts_ends_before_that_band() {
         play.step(1);
     }
     let effect = play.run.due(play.now).external[0].clone();
-    let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
+    let attempt = play.run.intend(&effect, play.now).expect("there is room").number;
     play.commit();
     node(&mut play, "Again", NodeCommand::Pause);
     let reply = engine::effect::ModelReply {

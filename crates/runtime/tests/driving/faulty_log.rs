@@ -127,8 +127,8 @@ impl Log for FaultyLog {
         self.reach()?.checkpoint(run, seq, format).await
     }
 
-    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
-        self.reach()?.keep_checkpoint(run, seq, format, text).await
+    async fn store_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+        self.reach()?.store_checkpoint(run, seq, format, text).await
     }
 
     async fn wakeup(&self, at_most: Duration) {
