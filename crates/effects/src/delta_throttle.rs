@@ -20,9 +20,9 @@ pub(crate) struct DeltaThrottle<'a> {
 }
 
 impl<'a> DeltaThrottle<'a> {
-    pub(crate) fn new(live: &'a Live, job: &'a EffectAttempt, role: Role) -> DeltaThrottle<'a> {
-        let EffectAttempt { run, effect, attempt, .. } = job;
-        DeltaThrottle { live, run_id: run.run_id, effect, attempt: *attempt, role, held: Mutex::default() }
+    pub(crate) fn new(live: &'a Live, attempt: &'a EffectAttempt, role: Role) -> DeltaThrottle<'a> {
+        let EffectAttempt { run, effect, number, .. } = attempt;
+        DeltaThrottle { live, run_id: run.run_id, effect, attempt: *number, role, held: Mutex::default() }
     }
 
     pub(crate) fn push(&self, delta: &str) {

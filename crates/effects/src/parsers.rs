@@ -12,12 +12,15 @@ pub type Parser = fn(&[u8]);
 pub const ALL: [(&str, Parser); 5] =
     [("html", html), ("text", text), ("address", address), ("json", json), ("sse", model::read_stream)];
 
-const MOST_SHOWN: usize = 250_000;
+const MAX_PAGE_TEXT_BYTES: usize = 250_000;
 
 /// A web page.
 pub fn html(bytes: &[u8]) {
     let read = read_page(bytes, "text/html");
-    assert!(read.text.len() <= MOST_SHOWN && read.title.len() <= MOST_SHOWN, "the text is longer than its limit");
+    assert!(
+        read.text.len() <= MAX_PAGE_TEXT_BYTES && read.title.len() <= MAX_PAGE_TEXT_BYTES,
+        "the text is longer than its limit"
+    );
 }
 
 /// A text of unknown encoding.

@@ -3,7 +3,7 @@
 
 use crate::delta_throttle::DeltaThrottle;
 use crate::model::OnDelta;
-use crate::tools::{self, ActionError, Registry, TaskTools, Toolboxes};
+use crate::tools::{self, Action, ActionError, Registry, TaskTools, Toolboxes};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
@@ -31,7 +31,7 @@ pub trait ModelPort: Send + Sync + 'static {
 pub struct EffectsPerformer {
     pub library: Arc<dyn Library>,
     pub registry: Registry,
-    pub outside: Toolboxes,
+    pub toolboxes: Toolboxes,
     pub task_tools: Arc<dyn TaskTools>,
     pub models: Arc<dyn ModelPort>,
     /// Gets answers while they are written.
@@ -39,11 +39,11 @@ pub struct EffectsPerformer {
 }
 
 impl EffectsPerformer {
-    async fn call_model(&self, call: &ModelCall, job: &EffectAttempt) -> Result<ModelReply, CallError> {
+    async fn call_model(&self, call: &ModelCall, attempt: &EffectAttempt) -> Result<ModelReply, CallError> {
         let messages = self.messages(&call.request).await.map_err(unreadable)?;
-        let deltas = DeltaThrottle::new(&self.live, job, call.role);
-        let key = format!("{}:{}", job.effect, job.attempt);
-        self.models.call(call, messages, &key, Some(&|delta| deltas.push(delta))).await
+        let deltas = DeltaThrottle::new(&self.live, attempt, call.role);
+        let idempotency_key = format!("{}:{}", attempt.effect, attempt.number);
+        self.models.call(call, messages, &idempotency_key, Some(&|delta| deltas.push(delta))).await
     }
 
     /// The request as text. Each stored part is read once.
@@ -72,8 +72,8 @@ impl EffectsPerformer {
                 Err(ActionError::Store(error)) => return Outcome::Unavailable(error.to_string()),
             },
         };
-        if call.outside.is_some() {
-            return self.outside.call(store, run, call, effect).await;
+        if call.external.is_some() {
+            return self.toolboxes.call(store, run, call, effect).await;
         }
         let outcome = match tools::is_task_tool(call) {
             true => self.task_tools.call(run, call, effect).await,
@@ -88,11 +88,15 @@ impl EffectsPerformer {
 
 #[async_trait]
 impl Performer for EffectsPerformer {
-    async fn perform(&self, job: EffectAttempt) -> Outcome {
-        match &job.work {
-            Work::Model(call) => Outcome::Model(self.call_model(call, &job).await),
-            Work::Tool(call) => self.run_tool(&job.run, call, &job.effect).await,
+    async fn perform(&self, attempt: EffectAttempt) -> Outcome {
+        match &attempt.work {
+            Work::Model(call) => Outcome::Model(self.call_model(call, &attempt).await),
+            Work::Tool(call) => self.run_tool(&attempt.run, call, &attempt.effect).await,
         }
+    }
+
+    fn sees_earlier_changes(&self, call: &ToolCall) -> bool {
+        !self.registry.find(&call.tool).is_some_and(Action::only_creates)
     }
 }
 
@@ -140,7 +144,7 @@ mod tests {
         let performer = EffectsPerformer {
             library: store::open_inline(None, Arc::new(StoppedClock)).await.expect("a database in memory"),
             registry: Registry::builtin(),
-            outside: Toolboxes::default(),
+            toolboxes: Toolboxes::default(),
             task_tools: Arc::new(NoTaskTools),
             models: Arc::new(RehearsalModels::default()),
             live: Live::default(),
@@ -170,7 +174,7 @@ mod tests {
             tainted: false,
             now: Timestamp(0),
         };
-        match performer.perform(EffectAttempt { run, effect: EffectId("i1.plan".into()), attempt: 1, work }).await {
+        match performer.perform(EffectAttempt { run, effect: EffectId("i1.plan".into()), number: 1, work }).await {
             Outcome::Model(answer) => answer,
             other => panic!("a model was asked: {other:?}"),
         }

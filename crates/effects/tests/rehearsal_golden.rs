@@ -3,7 +3,7 @@
 
 use effects::rehearsal::answer;
 use engine::effect::{ModelReply, Usage};
-use engine::homework::answer::{Check, ExecutorAnswer, PlannerAnswer, RepairAnswer, ReportAnswer, read};
+use engine::homework::answer::{CheckedAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer, ReportAnswer, read};
 use engine::model::Role;
 use engine::request::Speaker;
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn ask(role: Role, sections: &[(&str, Value)]) -> String {
     answer("default", role, &[(Speaker::System, "Play your part.".into()), (Speaker::User, text)])
 }
 
-fn parsed<T: serde::de::DeserializeOwned + Check>(text: &str) -> T {
+fn parsed<T: serde::de::DeserializeOwned + CheckedAnswer>(text: &str) -> T {
     let reply = ModelReply { text: text.into(), usage: Usage::default(), truncated: false, provider_request_id: None };
     read(&reply).unwrap_or_else(|errors| panic!("{errors:?} in {text}"))
 }

@@ -13,8 +13,8 @@ pub const MAX_TOOL_CALLS: usize = 8;
 pub const NOT_RUN: &str = "not run: limit";
 /// The most errors sent back: one repair can fix about this many.
 const MAX_ERRORS: usize = 20;
-const MAX_TEXT: usize = 20_000;
-const MAX_LIST: usize = 50;
+const MAX_TEXT_BYTES: usize = 20_000;
+const MAX_LIST_ITEMS: usize = 50;
 
 /// `null` and absent both mean the default.
 pub fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -42,7 +42,7 @@ pub(crate) fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Va
 }
 
 /// Everything wrong with an answer of the right shape.
-pub trait Check {
+pub trait CheckedAnswer {
     /// The role whose schema it must fit.
     fn role() -> Option<crate::model::Role> {
         None
@@ -51,12 +51,12 @@ pub trait Check {
 }
 
 /// An answer, or everything that is wrong with it.
-pub fn read<T: DeserializeOwned + Check>(reply: &crate::effect::ModelReply) -> Result<T, Vec<String>> {
+pub fn read<T: DeserializeOwned + CheckedAnswer>(reply: &crate::effect::ModelReply) -> Result<T, Vec<String>> {
     if reply.truncated {
         return Err(vec!["the answer was cut off at the token limit; answer again, shorter".into()]);
     }
     let value = crate::json::extract(&reply.text).map_err(|error| vec![error])?;
-    let answer: T = T::deserialize(&value).map_err(|error| misfits::<T>(&value, &error))?;
+    let answer: T = T::deserialize(&value).map_err(|error| schema_errors::<T>(&value, &error))?;
     let mut errors = answer.errors();
     let mut said = std::collections::HashSet::new();
     errors.retain(|error| said.insert(error.clone()));
@@ -65,10 +65,10 @@ pub fn read<T: DeserializeOwned + Check>(reply: &crate::effect::ModelReply) -> R
 }
 
 /// Everything in which an answer departs from its role's schema, by place; what the schema cannot say, in serde's words.
-fn misfits<T: Check>(value: &Value, error: &serde_json::Error) -> Vec<String> {
+fn schema_errors<T: CheckedAnswer>(value: &Value, error: &serde_json::Error) -> Vec<String> {
     let mut errors = Vec::new();
     if let Some(role) = T::role() {
-        schema::misfits(value, crate::prompts::schema(role), "", &mut errors);
+        schema::schema_errors(value, crate::prompts::schema(role), "", &mut errors);
     }
     if errors.is_empty() {
         errors.push(error.to_string());
@@ -78,9 +78,9 @@ fn misfits<T: Check>(value: &Value, error: &serde_json::Error) -> Vec<String> {
 }
 
 pub(crate) fn too_long(field: &str, text: &str) -> Option<String> {
-    (text.len() > MAX_TEXT).then(|| format!("{field} has {} bytes; {MAX_TEXT} is the most", text.len()))
+    (text.len() > MAX_TEXT_BYTES).then(|| format!("{field} has {} bytes; {MAX_TEXT_BYTES} is the most", text.len()))
 }
 
 pub(crate) fn too_many(field: &str, length: usize) -> Option<String> {
-    (length > MAX_LIST).then(|| format!("{field} has {length} items; {MAX_LIST} is the most"))
+    (length > MAX_LIST_ITEMS).then(|| format!("{field} has {length} items; {MAX_LIST_ITEMS} is the most"))
 }

@@ -1,4 +1,4 @@
-//! Limits, and the ledger that keeps them: money is reserved before a call and settled after it, so
+//! Limits, and the ledger that enforces them: money is reserved before a call and settled after it, so
 //! `spent + reserved` never passes a limit, however many calls are in flight.
 
 use crate::model::{Models, Price};
@@ -123,7 +123,7 @@ pub const IMPLIED_MAX_TOKENS: u64 = 2_000_000;
 /// What one last call (report, aggregation, reflection) may use when everything else is spent.
 pub const WRAP_UP_TOKENS: u64 = 16_000;
 /// How the wrap-up reserve is priced: the last call's prompt and its answer.
-const WRAP_UP_OUTPUT: u64 = 4_000;
+const WRAP_UP_OUTPUT_TOKENS: u64 = 4_000;
 
 /// What one call may cost at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,9 +143,9 @@ impl Reserve {
     }
 
     pub fn wrap_up(models: &Models) -> Reserve {
-        let input = WRAP_UP_TOKENS - WRAP_UP_OUTPUT;
+        let input = WRAP_UP_TOKENS - WRAP_UP_OUTPUT_TOKENS;
         let price = models.powerful.price.unwrap_or(Price::FREE);
-        Reserve { tokens: WRAP_UP_TOKENS, cost_usd: Usd(price.cost(input, 0, WRAP_UP_OUTPUT)) }
+        Reserve { tokens: WRAP_UP_TOKENS, cost_usd: Usd(price.cost(input, 0, WRAP_UP_OUTPUT_TOKENS)) }
     }
 }
 
@@ -213,8 +213,8 @@ impl Ledger {
         self.spent.cost_usd += settled.cost_usd;
     }
 
-    /// `kept_back` is the wrap-up reserve for every call but the last.
-    pub fn admit(&self, call: Reserve, budgets: &Budgets, kept_back: Reserve) -> Admission {
+    /// `wrap_up_reserve` is nothing for the last call itself.
+    pub fn admit(&self, call: Reserve, budgets: &Budgets, wrap_up_reserve: Reserve) -> Admission {
         let over = |with_open: bool| {
             let (open_tokens, open_cost) =
                 if with_open { (self.reserved.tokens, self.reserved.cost_usd) } else { (0, Usd(0)) };
@@ -223,8 +223,8 @@ impl Ledger {
                 .tokens
                 .saturating_add(open_tokens)
                 .saturating_add(call.tokens)
-                .saturating_add(kept_back.tokens);
-            let cost = self.spent.cost_usd + open_cost + call.cost_usd + kept_back.cost_usd;
+                .saturating_add(wrap_up_reserve.tokens);
+            let cost = self.spent.cost_usd + open_cost + call.cost_usd + wrap_up_reserve.cost_usd;
             if budgets.max_cost_usd.is_some_and(|limit| cost > limit) {
                 Some(Exhausted::BudgetCost)
             } else if budgets.max_tokens.is_some_and(|limit| tokens > limit) {

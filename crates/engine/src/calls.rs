@@ -5,14 +5,15 @@ use crate::answer::NOT_RUN;
 use crate::blob::{BlobRef, Hash};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::ids::ActorId;
-use crate::lessons::Learned;
+use crate::lessons::LessonRef;
 use crate::run::Facts;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// A tool call as the state of a run has it: requested, and perhaps answered. `ToolCall` is what a performer is given.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Call {
+pub struct RecordedCall {
     pub id: EffectId,
     pub tool: String,
     pub arguments: Value,
@@ -42,16 +43,16 @@ impl CallResult {
 
 /// An answer that did not fit its role's schema.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Rejected {
+pub struct RejectedAnswer {
     pub errors: Vec<String>,
     pub response: BlobRef,
 }
 
-pub fn open(calls: &[Call]) -> impl Iterator<Item = &Call> {
+pub fn open(calls: &[RecordedCall]) -> impl Iterator<Item = &RecordedCall> {
     calls.iter().filter(|call| call.result.is_none())
 }
 
-pub fn answered(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
+pub fn answered(calls: &[RecordedCall]) -> impl Iterator<Item = (&RecordedCall, &CallResult)> {
     calls.iter().filter_map(|call| Some((call, call.result.as_ref()?)))
 }
 
@@ -60,20 +61,20 @@ pub fn answered(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
 const RECORDED_OVER_LIMIT: usize = 32;
 
 /// The calls of one answer that are recorded (`most` of them are carried out), and how many were left out.
-pub fn recorded<T>(mut calls: Vec<T>, most: usize) -> (Vec<T>, usize) {
+pub fn calls_to_record<T>(mut calls: Vec<T>, most: usize) -> (Vec<T>, usize) {
     let left_out = calls.len().saturating_sub(most + RECORDED_OVER_LIMIT + 1);
     calls.truncate(most + RECORDED_OVER_LIMIT + 1);
     (calls, left_out)
 }
 
 /// The refusal of the call that stands for all that were left out.
-pub fn refused_for_all(index: usize, most: usize, left_out: usize) -> Option<String> {
+pub fn refusal_of_left_out(index: usize, most: usize, left_out: usize) -> Option<String> {
     let last = index == most + RECORDED_OVER_LIMIT && left_out > 0;
     last.then(|| format!("{NOT_RUN}; nor were {left_out} more calls of this answer"))
 }
 
 /// The recorded outcome of one call.
-pub struct Record {
+pub struct CallRecord {
     pub ok: bool,
     /// One or two lines for the journal.
     pub summary: String,
@@ -83,26 +84,26 @@ pub struct Record {
     /// The fingerprint of a pure reading, without what changes by itself.
     pub reading: Option<Hash>,
     pub artifacts: Artifacts,
-    pub lesson: Option<Learned>,
+    pub lesson: Option<LessonRef>,
 }
 
 /// Records a call's result and changes; they belong to the next fact pushed. `by` is the subagent that made the call.
-pub fn record(tool: &str, outcome: &ToolOutcome, by: Option<ActorId>, facts: &mut Facts) -> Record {
+pub fn record(tool: &str, outcome: &ToolOutcome, by: Option<ActorId>, facts: &mut Facts) -> CallRecord {
     match &outcome.result {
         Ok(output) => {
             outcome.mutations.iter().for_each(|mutation| facts.mutate_by(by, mutation.clone()));
             let text = output.content.to_string();
             let chars = fewer_chars(&text);
             let seen = || crate::json::without_noise(&output.content).to_string();
-            Record {
+            CallRecord {
                 ok: true,
                 summary: output.summary.clone(),
-                result: facts.keep(text),
+                result: facts.store_text(text),
                 chars,
                 reading: (output.read && !crate::lessons::is_memory(tool))
                     .then(|| Hash::of(&[tool.as_bytes(), b"\0", seen().as_bytes()])),
                 artifacts: Artifacts::of(&outcome.mutations),
-                lesson: Learned::by(&outcome.mutations),
+                lesson: LessonRef::by(&outcome.mutations),
             }
         }
         Err(error) => refused(error, facts),
@@ -110,11 +111,11 @@ pub fn record(tool: &str, outcome: &ToolOutcome, by: Option<ActorId>, facts: &mu
 }
 
 /// The record of a call that was not carried out, or failed.
-pub fn refused(error: &str, facts: &mut Facts) -> Record {
-    Record {
+pub fn refused(error: &str, facts: &mut Facts) -> CallRecord {
+    CallRecord {
         ok: false,
         summary: error.chars().take(400).collect(),
-        result: facts.keep(Value::from(error).to_string()),
+        result: facts.store_text(Value::from(error).to_string()),
         chars: None,
         reading: None,
         artifacts: Artifacts::default(),

@@ -28,11 +28,11 @@ impl From<String> for EffectId {
     }
 }
 
-/// Whether a call that was interrupted may be made again.
+/// Whether a tool call that was interrupted may be made again. Events and the API call it `class`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum RepeatSafety {
     /// Changes nothing: done again.
     ReadOnly,
     /// Done again with the same key.
@@ -41,12 +41,12 @@ pub enum Class {
     Once,
 }
 
-impl Class {
+impl RepeatSafety {
     pub fn name(self) -> &'static str {
         match self {
-            Class::ReadOnly => "read-only",
-            Class::Idempotent => "idempotent",
-            Class::Once => "once",
+            RepeatSafety::ReadOnly => "read-only",
+            RepeatSafety::Idempotent => "idempotent",
+            RepeatSafety::Once => "once",
         }
     }
 }
@@ -56,7 +56,8 @@ impl Class {
 pub struct EffectAttempt {
     pub run: RunContext,
     pub effect: EffectId,
-    pub attempt: u32,
+    /// Counted from 1.
+    pub number: u32,
     pub work: Work,
 }
 
@@ -86,17 +87,17 @@ pub struct ToolSpec {
     pub description: String,
     /// Changes nothing; what an executor gets when it names no tools.
     pub read: bool,
-    /// Not built in: called with an intent, and treated by its class when it is interrupted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outside: Option<Outside>,
+    /// Set for an external tool: called with an intent, and treated by its class when it is interrupted.
+    #[serde(rename = "outside", default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalTool>,
 }
 
-/// The server of a tool that is not built in, and the tool's state when the run was created.
+/// What a run knows of a tool that is not built in: its server, and what the tool was when the run was created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Outside {
+pub struct ExternalTool {
     pub server: String,
-    pub class: Class,
+    pub class: RepeatSafety,
     /// Of its description and schema. A tool whose hash differs at the time of the call is refused: it is not what was granted.
     pub hash: String,
 }
@@ -136,25 +137,19 @@ pub struct ToolCall {
     pub home_document: Option<DocumentId>,
     /// `homework_run_id`, `branch_id`, `iteration`: merged into the props of everything it creates.
     pub props: Value,
-    /// Set when the tool is not built in.
-    pub outside: Option<Outside>,
+    /// Set for an external tool.
+    pub external: Option<ExternalTool>,
     /// A person's answer to the question this call asked before.
     pub answered: Option<AnsweredQuestion>,
     /// The subagent that calls. Its permissions are checked at the time of the call.
     pub agent: Option<ActorId>,
 }
 
-/// Whether a built-in tool only creates entities, so that its arguments name no existing one. Relies on the registry's
-/// naming rule.
-pub fn only_creates(tool: &str) -> bool {
-    tool.starts_with("create_")
-}
-
 /// The answer a tool call that asked a question is repeated with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnsweredQuestion {
     /// The state the tool asked to get back.
-    pub kept: Value,
+    pub tool_state: Value,
     pub answer: String,
 }
 
@@ -164,7 +159,7 @@ pub struct ToolQuestion {
     pub text: String,
     pub options: Vec<String>,
     /// Given back with the answer.
-    pub kept: Value,
+    pub tool_state: Value,
 }
 
 #[derive(Clone, Debug)]

@@ -23,7 +23,7 @@ pub struct Event {
     pub payload: Arc<str>,
 }
 
-/// The row as a store keeps it, before its payload is understood.
+/// The stored row, before its payload is decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredEvent {
     pub run_id: RunId,
@@ -119,7 +119,7 @@ impl StoredEvent {
         EventHeader { run_id, seq, node_id, parent_node_id, at, actor, hash }.write(out, &self.kind, &self.payload);
     }
 
-    /// Decodes the payload. Event types this version does not know become `Fact::Unknown`, which folds ignore.
+    /// Decodes the payload. Event types this version does not know become `Fact::Unrecognized`, which folds ignore.
     pub fn decode(self) -> Event {
         let fact = Fact::decode(&self.kind, &self.payload);
         Event {

@@ -9,15 +9,15 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotAnId;
+pub struct InvalidId;
 
-impl fmt::Display for NotAnId {
+impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("this is no id: ids look like 01a1df48-d78a-7b8e-8037-73144a9f3f51, and lists show them")
     }
 }
 
-impl std::error::Error for NotAnId {}
+impl std::error::Error for InvalidId {}
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
@@ -34,9 +34,9 @@ macro_rules! ids {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.0.hyphenated().fmt(f) }
         }
         impl FromStr for $name {
-            type Err = NotAnId;
+            type Err = InvalidId;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Uuid::parse_str(text.trim()).map($name).map_err(|_| NotAnId)
+                Uuid::parse_str(text.trim()).map($name).map_err(|_| InvalidId)
             }
         }
         impl From<Uuid> for $name {
@@ -56,7 +56,7 @@ ids! {
     /// A person or a subagent.
     ActorId,
     /// A credential, not its secret.
-    KeyId,
+    CredentialId,
     /// Something a subagent learned.
     LessonId,
     /// An offer of membership in a project, until it is settled.
@@ -64,7 +64,7 @@ ids! {
 }
 
 /// A node's place in the order in which the nodes of its tree were created, counted from 0. People and effect ids
-/// write it as `n3`; it is shorter than the node's id and indexes the lists that are kept by node.
+/// write it as `n3`; it is shorter than the node's id and is the index of the node in every list of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeNumber(pub u32);

@@ -6,23 +6,23 @@ use serde_json::Value;
 /// How deep JSON from outside may nest. What is stored is read again inside an event or a page of a list, and the parser
 /// stops at 128 levels: half of that leaves room for what stands around it.
 pub const MAX_DEPTH: usize = 64;
-const MAX_BYTES: usize = 4 << 20;
+const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// The most passes over a text while searching where its objects end. Each stray brace costs one pass.
-const READINGS: usize = 8;
+const MAX_PASSES: usize = 8;
 /// Short texts may have as many stray braces as they like.
-const FREE_WORK: usize = 1 << 20;
+const FREE_BYTES: usize = 1 << 20;
 const TOO_MANY_BRACES: &str = "the answer has too many braces that are no JSON: give one JSON object and nothing else";
 const THOUGHT_ENDS: &str = "</think>";
 
 /// The largest top-level JSON object in the text that is whole, or why there is none.
 pub fn extract(text: &str) -> Result<Value, String> {
-    if text.len() > MAX_BYTES {
-        return Err(format!("the answer has {} bytes; {MAX_BYTES} is the most that is read", text.len()));
+    if text.len() > MAX_ANSWER_BYTES {
+        return Err(format!("the answer has {} bytes; {MAX_ANSWER_BYTES} is the most that is read", text.len()));
     }
     // What is wrong with something that looks like an answer says more than what is wrong with a brace in a sentence.
     let mut problem: Option<String> = None;
     let mut found: Option<(usize, Value)> = None;
-    let mut work = text.len() * READINGS + FREE_WORK;
+    let mut work = text.len() * MAX_PASSES + FREE_BYTES;
     let mut at = 0;
     while let Some(offset) = text[at..].find('{') {
         let start = at + offset;
@@ -185,8 +185,8 @@ pub fn without_noise(value: &Value) -> Value {
         ["created_at", "updated_at", "timestamp", "at", "version", "count", "total", "position", "elapsed_ms"];
     match value {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(key, _)| !NOISE.contains(&key.as_str()));
-            Value::Object(kept.map(|(key, value)| (key.clone(), without_noise(value))).collect())
+            let rest = map.iter().filter(|(key, _)| !NOISE.contains(&key.as_str()));
+            Value::Object(rest.map(|(key, value)| (key.clone(), without_noise(value))).collect())
         }
         Value::Array(items) => Value::Array(items.iter().map(without_noise).collect()),
         other => other.clone(),

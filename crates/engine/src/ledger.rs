@@ -11,34 +11,34 @@ use crate::money::Usd;
 
 /// Tokens and micro-dollars, counted apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sum {
+struct Amount {
     tokens: u64,
     cost: u64,
 }
 
-impl Sum {
+impl Amount {
     const UNBOUNDED: u64 = u64::MAX / 4;
 
-    fn limits(budgets: &Budgets) -> Sum {
-        Sum {
-            tokens: budgets.max_tokens.unwrap_or(Sum::UNBOUNDED),
-            cost: budgets.max_cost_usd.map_or(Sum::UNBOUNDED, |limit| limit.0),
+    fn limits(budgets: &Budgets) -> Amount {
+        Amount {
+            tokens: budgets.max_tokens.unwrap_or(Amount::UNBOUNDED),
+            cost: budgets.max_cost_usd.map_or(Amount::UNBOUNDED, |limit| limit.0),
         }
     }
 
-    fn plus(self, other: Sum) -> Sum {
-        Sum { tokens: self.tokens.saturating_add(other.tokens), cost: self.cost.saturating_add(other.cost) }
+    fn plus(self, other: Amount) -> Amount {
+        Amount { tokens: self.tokens.saturating_add(other.tokens), cost: self.cost.saturating_add(other.cost) }
     }
 
-    fn less(self, other: Sum) -> Sum {
-        Sum { tokens: self.tokens.saturating_sub(other.tokens), cost: self.cost.saturating_sub(other.cost) }
+    fn less(self, other: Amount) -> Amount {
+        Amount { tokens: self.tokens.saturating_sub(other.tokens), cost: self.cost.saturating_sub(other.cost) }
     }
 
-    fn most(self, other: Sum) -> Sum {
-        Sum { tokens: self.tokens.max(other.tokens), cost: self.cost.max(other.cost) }
+    fn most(self, other: Amount) -> Amount {
+        Amount { tokens: self.tokens.max(other.tokens), cost: self.cost.max(other.cost) }
     }
 
-    fn covers(self, other: Sum) -> Result<(), Exhausted> {
+    fn covers(self, other: Amount) -> Result<(), Exhausted> {
         if self.cost < other.cost {
             Err(Exhausted::BudgetCost)
         } else if self.tokens < other.tokens {
@@ -49,14 +49,14 @@ impl Sum {
     }
 }
 
-impl From<Reserve> for Sum {
-    fn from(reserve: Reserve) -> Sum {
-        Sum { tokens: reserve.tokens, cost: reserve.cost_usd.0 }
+impl From<Reserve> for Amount {
+    fn from(reserve: Reserve) -> Amount {
+        Amount { tokens: reserve.tokens, cost: reserve.cost_usd.0 }
     }
 }
 
-impl From<Sum> for Reserve {
-    fn from(sum: Sum) -> Reserve {
+impl From<Amount> for Reserve {
+    fn from(sum: Amount) -> Reserve {
         Reserve { tokens: sum.tokens, cost_usd: Usd(sum.cost) }
     }
 }
@@ -64,21 +64,21 @@ impl From<Sum> for Reserve {
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     parent: Option<NodeNumber>,
-    grant: Sum,
-    /// Promised when its band started: kept for it even while unused.
-    share: Sum,
+    grant: Amount,
+    /// Promised when its band started: nobody else may use it, even while it is unused.
+    share: Amount,
     /// The sum of the children's grants.
-    promised: Sum,
-    spent: Sum,
-    reserved: Sum,
+    promised: Amount,
+    spent: Amount,
+    reserved: Amount,
 }
 
 impl Account {
-    fn used(&self) -> Sum {
+    fn used(&self) -> Amount {
         self.promised.plus(self.spent).plus(self.reserved)
     }
 
-    fn free(&self) -> Sum {
+    fn free(&self) -> Amount {
         self.grant.less(self.used())
     }
 }
@@ -88,18 +88,18 @@ impl Account {
 pub struct Accounts {
     list: Vec<Account>,
     /// By all accounts together.
-    spent: Sum,
+    spent: Amount,
 }
 
 impl Accounts {
     /// The root's account: its grant is the run's limit.
     pub fn open_root(&mut self, budgets: &Budgets) {
-        self.list.push(Account { grant: Sum::limits(budgets), ..Account::default() });
+        self.list.push(Account { grant: Amount::limits(budgets), ..Account::default() });
     }
 
     pub fn set_limits(&mut self, budgets: &Budgets) {
         if let Some(root) = self.list.first_mut() {
-            root.grant = Sum::limits(budgets);
+            root.grant = Amount::limits(budgets);
         }
     }
 
@@ -108,58 +108,65 @@ impl Accounts {
         let number = NodeNumber::from_index(self.list.len());
         self.list.push(Account { parent: Some(parent), ..Account::default() });
         let free = self.list[parent.index()].free();
-        let share = Sum::from(share);
+        let share = Amount::from(share);
         let share = share.less(share.less(free));
         self.list[number.index()].share = share;
         self.raise(number, share);
     }
 
-    /// Equal shares for `count` children, after `kept_back` and one `least` for each of `later` steps and for
+    /// Equal shares for `count` children, after the wrap-up reserve and one `least` for each of `later` steps and for
     /// the account's own last call. Unlimited money is not shared out: it is drawn as needed.
-    pub fn carve(&self, number: NodeNumber, count: usize, later: usize, least: Reserve, kept_back: Reserve) -> Reserve {
+    pub fn equal_share(
+        &self,
+        number: NodeNumber,
+        count: usize,
+        later: usize,
+        least: Reserve,
+        wrap_up_reserve: Reserve,
+    ) -> Reserve {
         let Some(account) = self.list.get(number.index()) else { return Reserve::default() };
-        let floor = Sum::from(least);
-        let aside = Sum { tokens: floor.tokens * (later as u64 + 1), cost: floor.cost * (later as u64 + 1) };
-        let kept = if account.parent.is_none() { Sum::from(kept_back) } else { Sum::default() };
-        let pool = account.free().less(kept).less(aside);
-        let part = |amount: u64| if amount > Sum::UNBOUNDED / 2 { 0 } else { amount / count.max(1) as u64 };
-        Sum { tokens: part(pool.tokens), cost: part(pool.cost) }.into()
+        let floor = Amount::from(least);
+        let aside = Amount { tokens: floor.tokens * (later as u64 + 1), cost: floor.cost * (later as u64 + 1) };
+        let withheld = if account.parent.is_none() { Amount::from(wrap_up_reserve) } else { Amount::default() };
+        let pool = account.free().less(withheld).less(aside);
+        let part = |amount: u64| if amount > Amount::UNBOUNDED / 2 { 0 } else { amount / count.max(1) as u64 };
+        Amount { tokens: part(pool.tokens), cost: part(pool.cost) }.into()
     }
 
     /// Would this call fit now? `Wait` only while some call in flight may return money.
-    pub fn admit(&self, number: NodeNumber, call: Reserve, kept_back: Reserve, calls_open: bool) -> Admission {
-        let call = Sum::from(call);
-        match self.available(number, kept_back).covers(call) {
+    pub fn admit(&self, number: NodeNumber, call: Reserve, wrap_up_reserve: Reserve, calls_open: bool) -> Admission {
+        let call = Amount::from(call);
+        match self.available(number, wrap_up_reserve).covers(call) {
             Ok(()) => Admission::Fits,
-            Err(_) if calls_open && self.returnable(kept_back).covers(call).is_ok() => Admission::Wait,
+            Err(_) if calls_open && self.returnable(wrap_up_reserve).covers(call).is_ok() => Admission::Wait,
             Err(limit) => Admission::Never(limit),
         }
     }
 
     /// Is there money for this, from here up to the root?
-    pub fn affords(&self, number: NodeNumber, need: Reserve, kept_back: Reserve) -> Result<(), Exhausted> {
-        self.available(number, kept_back).covers(need.into())
+    pub fn affords(&self, number: NodeNumber, need: Reserve, wrap_up_reserve: Reserve) -> Result<(), Exhausted> {
+        self.available(number, wrap_up_reserve).covers(need.into())
     }
 
     /// What this account may still use: its own free money and everything unpromised above it.
-    pub fn left(&self, number: NodeNumber, kept_back: Reserve) -> Reserve {
-        self.available(number, kept_back).into()
+    pub fn left(&self, number: NodeNumber, wrap_up_reserve: Reserve) -> Reserve {
+        self.available(number, wrap_up_reserve).into()
     }
 
-    fn available(&self, number: NodeNumber, kept_back: Reserve) -> Sum {
-        let mut sum = Sum::default();
+    fn available(&self, number: NodeNumber, wrap_up_reserve: Reserve) -> Amount {
+        let mut sum = Amount::default();
         let mut at = Some(number);
         while let Some(account) = at.and_then(|at| self.list.get(at.index())) {
-            let kept = if account.parent.is_none() { Sum::from(kept_back) } else { Sum::default() };
-            sum = sum.plus(account.free().less(kept));
+            let withheld = if account.parent.is_none() { Amount::from(wrap_up_reserve) } else { Amount::default() };
+            sum = sum.plus(account.free().less(withheld));
             at = account.parent;
         }
         sum
     }
 
     /// What there would be if every promise and reservation came back unused.
-    fn returnable(&self, kept_back: Reserve) -> Sum {
-        self.list.first().map_or(Sum::default(), |root| root.grant.less(self.spent).less(kept_back.into()))
+    fn returnable(&self, wrap_up_reserve: Reserve) -> Amount {
+        self.list.first().map_or(Amount::default(), |root| root.grant.less(self.spent).less(wrap_up_reserve.into()))
     }
 
     pub fn reserve(&mut self, number: NodeNumber, call: Reserve) {
@@ -173,7 +180,7 @@ impl Accounts {
     pub fn settle(&mut self, number: NodeNumber, call: Reserve, bill: &Settled) {
         if let Some(account) = self.list.get_mut(number.index()) {
             account.reserved = account.reserved.less(call.into());
-            let bill = Sum { tokens: bill.tokens_in.saturating_add(bill.tokens_out), cost: bill.cost_usd.0 };
+            let bill = Amount { tokens: bill.tokens_in.saturating_add(bill.tokens_out), cost: bill.cost_usd.0 };
             account.spent = account.spent.plus(bill);
             self.spent = self.spent.plus(bill);
             self.cover(number);
@@ -184,7 +191,7 @@ impl Accounts {
     /// The node ended or is blocked: its share returns to its parent.
     pub fn release(&mut self, number: NodeNumber) {
         if let Some(account) = self.list.get_mut(number.index()) {
-            account.share = Sum::default();
+            account.share = Amount::default();
             self.trim(number);
         }
     }
@@ -193,12 +200,12 @@ impl Accounts {
     fn cover(&mut self, number: NodeNumber) {
         let account = &self.list[number.index()];
         let missing = account.used().less(account.grant);
-        if missing != Sum::default() {
+        if missing != Amount::default() {
             self.raise(number, missing);
         }
     }
 
-    fn raise(&mut self, number: NodeNumber, by: Sum) {
+    fn raise(&mut self, number: NodeNumber, by: Amount) {
         // The root's grant is the run's limit; being over it is an overdraft, not more money.
         let Some(parent) = self.list[number.index()].parent else { return };
         let account = &mut self.list[number.index()];
@@ -212,7 +219,7 @@ impl Accounts {
         let account = &mut self.list[number.index()];
         let Some(parent) = account.parent else { return };
         let back = account.grant.less(account.used().most(account.share));
-        if back == Sum::default() {
+        if back == Amount::default() {
             return;
         }
         account.grant = account.grant.less(back);
@@ -223,7 +230,7 @@ impl Accounts {
 
     /// Checks every invariant of this module.
     pub fn check(&self) -> Result<(), String> {
-        let mut children = vec![Sum::default(); self.list.len()];
+        let mut children = vec![Amount::default(); self.list.len()];
         for account in &self.list {
             if let Some(parent) = account.parent {
                 children[parent.index()] = children[parent.index()].plus(account.grant);
@@ -269,7 +276,7 @@ mod tests {
     fn b2_a_share_is_safe_from_siblings_and_returns_at_the_end() {
         let mut accounts = Accounts::default();
         accounts.open_root(&limits(1_000));
-        let share = accounts.carve(ROOT, 2, 0, tokens(100), tokens(100));
+        let share = accounts.equal_share(ROOT, 2, 0, tokens(100), tokens(100));
         assert_eq!(share.tokens, 400, "1000 less the reserve of 100 and 100 for its own last call, in two");
         accounts.open(ROOT, share);
         accounts.open(ROOT, share);
@@ -302,7 +309,7 @@ mod tests {
     fn b2_unlimited_money_is_drawn_and_never_carved() {
         let mut accounts = Accounts::default();
         accounts.open_root(&Budgets { max_cost_usd: None, ..Budgets::default() });
-        assert_eq!(accounts.carve(ROOT, 3, 4, tokens(10), tokens(10)), Reserve::default());
+        assert_eq!(accounts.equal_share(ROOT, 3, 4, tokens(10), tokens(10)), Reserve::default());
         accounts.open(ROOT, Reserve::default());
         accounts.reserve(FIRST, tokens(1_000_000));
         accounts.check().expect("conserved");

@@ -1,13 +1,13 @@
 //! Lessons a subagent leaves while it works in a run. They stay pending until its owner, or the verified success of the
-//! run, promotes them to its scratchpad. Knows texts, limits and names; the store keeps them.
+//! run, promotes them to its scratchpad. Knows texts, limits and names; the store has the rows.
 
 use crate::answer::NOT_RUN;
-use crate::calls::{self, Call, CallResult};
+use crate::calls::{self, CallResult, RecordedCall};
 use crate::effect::ToolSpec;
 use crate::ids::{ActorId, LessonId, RunId};
 use crate::prompt::{self, Quote, Sections, YOUR_IDENTITY};
 use crate::run::{Facts, Shared};
-use crate::task::{READ_SCRATCHPAD, SCRATCHPAD_CHARACTERS};
+use crate::task::{MAX_SCRATCHPAD_CHARS, READ_SCRATCHPAD};
 use crate::words::words;
 use crate::workspace::Mutation;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,11 @@ pub const ADD_LESSON: &str = "add_lesson";
 pub const DESCRIPTION: &str = "Note down something that will help you in other work, with where you know it from. It is pending until your owner, \
      or the success of this run, promotes it to your scratchpad.";
 /// The most characters of one lesson.
-pub const LONGEST: usize = 1_000;
+pub const MAX_LESSON_CHARS: usize = 1_000;
 /// The most lessons of one executor, or of one generation of a node.
-pub const MOST: usize = 5;
+pub const MAX_LESSONS_PER_CALLER: usize = 5;
 /// The most subagents one run may delegate to.
-pub const MOST_AGENTS: usize = 8;
+pub const MAX_AGENTS_PER_RUN: usize = 8;
 const HEADING: &str = "## Lessons";
 
 words! {
@@ -34,19 +34,19 @@ words! {
     }
 }
 
-/// A lesson that a call of a run left behind.
+/// A lesson that a call of a run added, and the subagent whose lesson it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Learned {
+pub struct LessonRef {
     pub lesson_id: LessonId,
     pub agent_id: ActorId,
 }
 
-impl Learned {
-    pub(crate) fn by(mutations: &[Mutation]) -> Option<Learned> {
+impl LessonRef {
+    pub(crate) fn by(mutations: &[Mutation]) -> Option<LessonRef> {
         mutations.iter().find_map(|mutation| match mutation {
-            Mutation::AddLesson { id, agent, .. } => Some(Learned { lesson_id: *id, agent_id: *agent }),
+            Mutation::AddLesson { id, agent, .. } => Some(LessonRef { lesson_id: *id, agent_id: *agent }),
             _ => None,
         })
     }
@@ -56,10 +56,10 @@ impl Learned {
 pub fn spec() -> ToolSpec {
     ToolSpec {
         name: ADD_LESSON.into(),
-        arguments: format!("text: 1-{LONGEST} characters"),
+        arguments: format!("text: 1-{MAX_LESSON_CHARS} characters"),
         description: DESCRIPTION.into(),
         read: false,
-        outside: None,
+        external: None,
     }
 }
 
@@ -69,13 +69,13 @@ pub(crate) fn is_memory(tool: &str) -> bool {
 }
 
 /// How many more lessons an executor or node may leave.
-pub(crate) struct Allowance(usize);
+pub(crate) struct LessonQuota(usize);
 
-impl Allowance {
-    pub(crate) fn beside(calls: &[Call]) -> Allowance {
-        let failed = |call: &Call| call.result.as_ref().is_some_and(|result| !result.ok);
+impl LessonQuota {
+    pub(crate) fn after(calls: &[RecordedCall]) -> LessonQuota {
+        let failed = |call: &RecordedCall| call.result.as_ref().is_some_and(|result| !result.ok);
         let left = calls.iter().filter(|call| call.tool == ADD_LESSON && !failed(call)).count();
-        Allowance(MOST.saturating_sub(left))
+        LessonQuota(MAX_LESSONS_PER_CALLER.saturating_sub(left))
     }
 
     /// Why the call at this index of a round is not made, if it is not.
@@ -84,7 +84,7 @@ impl Allowance {
         if index >= most {
             return Some(NOT_RUN.into());
         }
-        over.then(|| format!("not kept: there are {MOST} lessons already, and that is the most"))
+        over.then(|| format!("not stored: there are {MAX_LESSONS_PER_CALLER} lessons already, and that is the most"))
     }
 
     /// Whether this lesson is beyond the limit.
@@ -99,20 +99,20 @@ impl Allowance {
 }
 
 /// The subagent's scratchpad as it was read when the work began.
-fn recalled(calls: &[Call]) -> Option<&CallResult> {
+fn scratchpad_read(calls: &[RecordedCall]) -> Option<&CallResult> {
     calls.iter().find(|call| call.tool == READ_SCRATCHPAD)?.result.as_ref()
 }
 
 /// Whether the scratchpad was read, or reading it failed.
-pub(crate) fn has_recalled(calls: &[Call]) -> bool {
-    recalled(calls).is_some()
+pub(crate) fn has_read_scratchpad(calls: &[RecordedCall]) -> bool {
+    scratchpad_read(calls).is_some()
 }
 
 /// Adds the subagent's identity and scratchpad to a request.
-pub(crate) fn tell_who(shared: &Shared, handle: &str, calls: &[Call], out: &mut Sections) {
+pub(crate) fn describe_agent(shared: &Shared, handle: &str, calls: &[RecordedCall], out: &mut Sections) {
     let identity = shared.agent(handle).map(|agent| agent.identity.as_str());
     out.add(YOUR_IDENTITY, json!({ "handle": handle, "identity": identity }));
-    if let Some(pad) = recalled(calls) {
+    if let Some(pad) = scratchpad_read(calls) {
         let field = if pad.ok { "scratchpad" } else { "error" };
         let frame = json!({ "handle": handle });
         out.share(4).quoted(
@@ -123,7 +123,7 @@ pub(crate) fn tell_who(shared: &Shared, handle: &str, calls: &[Call], out: &mut 
 }
 
 /// Adds the run's subagents to a planner's request.
-pub(crate) fn tell_agents(shared: &Shared, out: &mut Sections) {
+pub(crate) fn list_agents(shared: &Shared, out: &mut Sections) {
     let agents = shared.brief.agents.iter();
     let lines: Vec<_> = agents.map(|agent| json!({ "handle": agent.handle, "identity": agent.identity })).collect();
     out.share(2).add_some("agents", &lines);
@@ -139,14 +139,14 @@ pub(crate) fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>, as_agent
 }
 
 /// The results, without the scratchpad reading, which has its own section.
-pub(crate) fn results(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
+pub(crate) fn results(calls: &[RecordedCall]) -> impl Iterator<Item = (&RecordedCall, &CallResult)> {
     calls::answered(calls).filter(|(call, _)| call.tool != READ_SCRATCHPAD)
 }
 
 /// Promotes the lessons of a verified run as far as the scratchpad has room. Commits with the next fact.
-pub(crate) fn promote(learned: impl Iterator<Item = Learned>, facts: &mut Facts) {
+pub(crate) fn promote(learned: impl Iterator<Item = LessonRef>, facts: &mut Facts) {
     let mut by_agent: BTreeMap<ActorId, Vec<LessonId>> = BTreeMap::new();
-    for Learned { lesson_id, agent_id } in learned {
+    for LessonRef { lesson_id, agent_id } in learned {
         by_agent.entry(agent_id).or_default().push(lesson_id);
     }
     for (agent, lessons) in by_agent {
@@ -155,7 +155,7 @@ pub(crate) fn promote(learned: impl Iterator<Item = Learned>, facts: &mut Facts)
 }
 
 /// The scratchpad with the lesson appended to its lessons; `None` when there is no room.
-pub fn remembered(pad: &str, lesson: &str, run: Option<RunId>) -> Option<String> {
+pub fn with_lesson(pad: &str, lesson: &str, run: Option<RunId>) -> Option<String> {
     let origin = run.map(|run| format!(" (run {run})")).unwrap_or_default();
     let item = format!("- {}{origin}\n", crate::lines::one_line(lesson));
     let mut lines: Vec<&str> = pad.lines().collect();
@@ -172,7 +172,7 @@ pub fn remembered(pad: &str, lesson: &str, run: Option<RunId>) -> Option<String>
         None if pad.trim().is_empty() => format!("{HEADING}\n\n{item}"),
         None => format!("{}\n\n{HEADING}\n\n{item}", pad.trim_end()),
     };
-    (text.chars().count() <= SCRATCHPAD_CHARACTERS).then_some(text)
+    (text.chars().count() <= MAX_SCRATCHPAD_CHARS).then_some(text)
 }
 
 #[cfg(test)]
@@ -181,22 +181,22 @@ mod tests {
 
     #[test]
     fn b15_a_lesson_is_added_under_its_heading_and_nothing_else_changes() {
-        let first = remembered("", "Oak is\n## dear", None).expect("room");
+        let first = with_lesson("", "Oak is\n## dear", None).expect("room");
         assert_eq!(first, "## Lessons\n\n- Oak is ## dear\n");
-        let second = remembered(&first, "Pine is not", None).expect("room");
+        let second = with_lesson(&first, "Pine is not", None).expect("room");
         assert_eq!(second, "## Lessons\n\n- Oak is ## dear\n- Pine is not\n");
         let among = "# Notes\n\nkept\n\n## Lessons\n\n- one\n\n## Later\n\nkept too\n";
-        let third = remembered(among, "two", None).expect("room");
+        let third = with_lesson(among, "two", None).expect("room");
         assert_eq!(third, "# Notes\n\nkept\n\n## Lessons\n\n- one\n- two\n\n## Later\n\nkept too\n");
-        assert_eq!(remembered("words", "x", None).expect("room"), "words\n\n## Lessons\n\n- x\n");
+        assert_eq!(with_lesson("words", "x", None).expect("room"), "words\n\n## Lessons\n\n- x\n");
     }
 
     #[test]
     fn b15_a_scratchpad_never_grows_beyond_what_it_holds() {
         let run = RunId(uuid::Uuid::from_u128(7));
-        let full = "ä".repeat(SCRATCHPAD_CHARACTERS - 100);
-        assert_eq!(remembered(&full, &"x".repeat(50), Some(run)), None);
-        let kept = remembered(&full, &"x".repeat(20), Some(run)).expect("room");
-        assert!(kept.chars().count() <= SCRATCHPAD_CHARACTERS && kept.ends_with(&format!("(run {run})\n")), "{kept}");
+        let full = "ä".repeat(MAX_SCRATCHPAD_CHARS - 100);
+        assert_eq!(with_lesson(&full, &"x".repeat(50), Some(run)), None);
+        let grown = with_lesson(&full, &"x".repeat(20), Some(run)).expect("room");
+        assert!(grown.chars().count() <= MAX_SCRATCHPAD_CHARS && grown.ends_with(&format!("(run {run})\n")), "{grown}");
     }
 }

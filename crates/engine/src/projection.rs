@@ -3,7 +3,7 @@
 
 use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use crate::event::Event;
-use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
+use crate::facts::{EffectFact, Fact, HomeworkFact, RunFact, TreeFact};
 use crate::homework;
 use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, RunId};
 use crate::run::{Machine, Run, Shared, Status, StopReason, unshown};
@@ -119,7 +119,7 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
     let mut rows: Vec<IterationRow> = Vec::new();
     for event in events {
         match &event.fact {
-            Fact::Homework(H::IterationStarted(fact)) => rows.push(IterationRow {
+            Fact::Homework(HomeworkFact::IterationStarted(fact)) => rows.push(IterationRow {
                 run_id,
                 iteration: fact.iteration,
                 status: "running".into(),
@@ -130,7 +130,7 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
                 started_at: event.at,
                 ended_at: None,
             }),
-            Fact::Homework(H::IterationCompleted(fact)) => {
+            Fact::Homework(HomeworkFact::IterationCompleted(fact)) => {
                 let known = rows.iter().position(|row| row.iteration == fact.iteration);
                 let row = IterationRow {
                     run_id,
@@ -160,7 +160,8 @@ fn nodes(run: &Run, events: &[Event]) -> Vec<NodeRow> {
     let mut changed = BTreeSet::new();
     for event in events {
         let Some(number) = event.node_id.and_then(|id| state.number(id)) else { continue };
-        let charged = matches!(&event.fact, Fact::Effect(E::Finished(_)) | Fact::Tree(T::ToolCallResult(_)));
+        let charged =
+            matches!(&event.fact, Fact::Effect(EffectFact::Finished(_)) | Fact::Tree(TreeFact::ToolCallResult(_)));
         changed.extend(state.path(number).take(if charged { usize::MAX } else { 1 }));
     }
     changed.into_iter().map(|number| node_row(run, state, number)).collect()
@@ -204,7 +205,7 @@ pub fn node_row(run: &Run, state: &tree::State, number: NodeNumber) -> NodeRow {
 }
 
 fn plan(event: &Event) -> Option<PlanRow> {
-    let (Fact::Tree(T::PlanCreated(fact)), Some(node_id)) = (&event.fact, event.node_id) else { return None };
+    let (Fact::Tree(TreeFact::PlanCreated(fact)), Some(node_id)) = (&event.fact, event.node_id) else { return None };
     let plan_json = json!({ "summary": fact.summary, "bands": fact.bands });
     Some(PlanRow {
         id: fact.plan_id,
@@ -221,8 +222,8 @@ fn artifacts(run: &Run, events: &[Event]) -> Vec<ArtifactRow> {
     let Machine::Tree(state) = &run.machine else { return Vec::new() };
     let mut seen: BTreeSet<ArtifactId> = BTreeSet::new();
     let touched = events.iter().filter_map(|event| match &event.fact {
-        Fact::Tree(T::ArtifactCreated(fact)) => Some((event.node_id?, fact.artifact_id)),
-        Fact::Tree(T::NodeResult(fact)) => Some((event.node_id?, fact.result.primary_artifact_id?)),
+        Fact::Tree(TreeFact::ArtifactCreated(fact)) => Some((event.node_id?, fact.artifact_id)),
+        Fact::Tree(TreeFact::NodeResult(fact)) => Some((event.node_id?, fact.result.primary_artifact_id?)),
         _ => None,
     });
     let rows = touched.filter(|(_, artifact)| seen.insert(*artifact)).filter_map(|(node_id, id)| {
@@ -245,12 +246,14 @@ fn artifacts(run: &Run, events: &[Event]) -> Vec<ArtifactRow> {
 
 fn entry(event: &Event) -> Option<EntryRow> {
     let (document_id, key, markdown) = match &event.fact {
-        Fact::Homework(H::ScratchpadAppended(fact)) => (fact.scratchpad_document_id, &fact.entry_key, &fact.markdown),
-        Fact::Homework(H::ExecutorFinished(fact)) => {
+        Fact::Homework(HomeworkFact::ScratchpadAppended(fact)) => {
+            (fact.scratchpad_document_id, &fact.entry_key, &fact.markdown)
+        }
+        Fact::Homework(HomeworkFact::ExecutorFinished(fact)) => {
             let entry = fact.entry.as_ref()?;
             (entry.scratchpad_document_id, &entry.entry_key, &entry.markdown)
         }
-        Fact::Tree(T::ScratchpadUpdated(fact)) => (fact.scratchpad_doc_id, &fact.entry_key, &fact.markdown),
+        Fact::Tree(TreeFact::ScratchpadUpdated(fact)) => (fact.scratchpad_doc_id, &fact.entry_key, &fact.markdown),
         _ => return None,
     };
     Some(EntryRow {
@@ -267,12 +270,14 @@ fn entry(event: &Event) -> Option<EntryRow> {
 fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
     let Fact::Run(fact) = &event.fact else { return None };
     let (kind, body, question_id) = match fact {
-        R::QuestionAsked(asked) => ("question", asked.text.clone(), Some(asked.question_id)),
-        R::WaitingOnUser(waiting) => ("waiting", format!("{} open question(s)", waiting.question_ids.len()), None),
-        R::Completed(_) => ("completed", "the run completed".into(), None),
-        R::Stopped(stopped) => ("stopped", format!("{}: {}", stopped.stop_reason.name(), stopped.detail), None),
-        R::Failed(failed) => ("failed", failed.error.clone(), None),
-        R::Canceled(_) => ("canceled", "the run was canceled".into(), None),
+        RunFact::QuestionAsked(asked) => ("question", asked.text.clone(), Some(asked.question_id)),
+        RunFact::WaitingOnUser(waiting) => {
+            ("waiting", format!("{} open question(s)", waiting.question_ids.len()), None)
+        }
+        RunFact::Completed(_) => ("completed", "the run completed".into(), None),
+        RunFact::Stopped(stopped) => ("stopped", format!("{}: {}", stopped.stop_reason.name(), stopped.detail), None),
+        RunFact::Failed(failed) => ("failed", failed.error.clone(), None),
+        RunFact::Canceled(_) => ("canceled", "the run was canceled".into(), None),
         _ => return None,
     };
     let body = with_unshown(body, unshown_in(fact));
@@ -289,12 +294,12 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
     })
 }
 
-fn unshown_in(fact: &R) -> &[String] {
+fn unshown_in(fact: &RunFact) -> &[String] {
     match fact {
-        R::Completed(fact) => &fact.messages_not_shown,
-        R::Stopped(fact) => &fact.messages_not_shown,
-        R::Failed(fact) => &fact.messages_not_shown,
-        R::Canceled(fact) => &fact.messages_not_shown,
+        RunFact::Completed(fact) => &fact.messages_not_shown,
+        RunFact::Stopped(fact) => &fact.messages_not_shown,
+        RunFact::Failed(fact) => &fact.messages_not_shown,
+        RunFact::Canceled(fact) => &fact.messages_not_shown,
         _ => &[],
     }
 }
@@ -376,7 +381,7 @@ fn criterion_line(item: &Value) -> String {
 }
 
 /// The batch that marks a run failed when its log cannot be folded: built from its row alone.
-pub fn failed_unread(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
+pub fn fail_unreadable(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
     let now = now.max(row.updated_at);
     let failed = crate::facts::run::Failed {
         stop_reason: StopReason::Error,

@@ -1,12 +1,12 @@
 //! Assembles a request: the role's instructions as prose in the system message, everything else as data in the user
 //! message (`sections`), within the prompt limit and the model's context window.
 
-use crate::calls::Rejected;
+use crate::calls::RejectedAnswer;
 use crate::effect::{ModelCall, ToolSpec};
 use crate::model::{ModelSpec, Role};
 use crate::prompts;
 use crate::request::{Part, Request, Speaker};
-use crate::run::{Closed, Shared, UserMessage};
+use crate::run::{ClosedBy, Shared, UserMessage};
 pub use crate::sections::{Quote, Sections};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 const PROMPT_BYTES: usize = 72_000;
 /// A prompt of this size and this answer fit the wrap-up reserve.
 const WRAP_UP_BYTES: usize = 34_000;
-const WRAP_UP_ANSWER: u32 = 4_000;
+const WRAP_UP_ANSWER_TOKENS: u32 = 4_000;
 /// Below this the rules of a role and an answer leave no room for the work itself.
-pub const LEAST_WINDOW: u32 = 6_000;
+pub const MIN_CONTEXT_TOKENS: u32 = 6_000;
 const BYTES_PER_TOKEN: usize = 3;
 /// How much of a rejected answer, and of its errors, is shown in the repair request.
 const REJECTED_BYTES: u32 = 12_000;
 const ERRORS_BYTES: usize = 3_000;
 const SHOWN_QUESTIONS: usize = 20;
 /// In characters. A person sees the whole question; the model wrote the call it is about and needs only its beginning.
-const QUESTION_CHARACTERS: usize = 5_000;
+const MAX_QUESTION_CHARS: usize = 5_000;
 const SHOWN_MESSAGES: usize = 20;
 
 /// The section that makes a call a subagent's; the rules for subagents are sent with it.
@@ -49,7 +49,7 @@ impl Size {
         match self {
             Size::Ordinary => able,
             Size::Brief(most) => able.min(most),
-            Size::WrapUp => able.min(WRAP_UP_ANSWER),
+            Size::WrapUp => able.min(WRAP_UP_ANSWER_TOKENS),
         }
     }
 
@@ -68,7 +68,7 @@ pub fn model_call(
     shared: &Shared,
     role: Role,
     sections: Sections,
-    rejected: Option<&Rejected>,
+    rejected: Option<&RejectedAnswer>,
     size: Size,
 ) -> ModelCall {
     let model = shared.brief.models.for_role(role).clone();
@@ -91,7 +91,7 @@ pub fn model_call(
 }
 
 /// The answer that cannot be used, and why.
-fn correction(rejected: &Rejected) -> Request {
+fn correction(rejected: &RejectedAnswer) -> Request {
     let mut said = Request::default();
     // Some servers refuse an empty message.
     if rejected.response.bytes > 0 {
@@ -120,13 +120,13 @@ pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<String> 
 
 /// The newest twenty questions with their answers.
 pub fn questions(shared: &Shared) -> Vec<Value> {
-    let asked = shared.questions.iter().filter(|question| question.closed != Some(Closed::Withdrawn));
+    let asked = shared.questions.iter().filter(|question| question.closed != Some(ClosedBy::Withdrawn));
     let newest = asked.rev().take(SHOWN_QUESTIONS).collect::<Vec<_>>();
     newest
         .into_iter()
         .rev()
         .map(|question| {
-            let text = crate::shorten::text(&question.text, QUESTION_CHARACTERS);
+            let text = crate::shorten::text(&question.text, MAX_QUESTION_CHARS);
             let mut line = json!({ "question_id": question.id, "text": text, "answer": question.answer });
             if let Some(closed) = question.closed {
                 line["closed"] = json!(closed);

@@ -85,7 +85,7 @@ pub enum ManifestPart {
 }
 
 /// Shorter texts are written into the manifest itself.
-const WORTH_KEEPING: usize = 400;
+const MIN_BLOB_BYTES: usize = 400;
 
 impl Request {
     pub fn say(&mut self, speaker: Speaker, parts: Vec<Part>) {
@@ -103,10 +103,12 @@ impl Request {
             let mut parts = Vec::new();
             for part in &message.parts {
                 match (part, parts.last_mut()) {
-                    (Part::Text(text), Some(ManifestPart::Said(said))) if text.len() < WORTH_KEEPING => {
+                    (Part::Text(text), Some(ManifestPart::Said(said))) if text.len() < MIN_BLOB_BYTES => {
                         said.push_str(text)
                     }
-                    (Part::Text(text), _) if text.len() < WORTH_KEEPING => parts.push(ManifestPart::Said(text.clone())),
+                    (Part::Text(text), _) if text.len() < MIN_BLOB_BYTES => {
+                        parts.push(ManifestPart::Said(text.clone()))
+                    }
                     (Part::Text(text), _) => {
                         let blob = Blob::new(text.clone());
                         parts.push(ManifestPart::Stored { hash: blob.hash, limit: None });

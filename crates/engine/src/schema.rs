@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 /// The longest piece of a wrong value that is quoted.
-const QUOTED: usize = 60;
+const QUOTED_CHARS: usize = 60;
 
-pub fn misfits(value: &Value, schema: &Value, place: &str, errors: &mut Vec<String>) {
+pub fn schema_errors(value: &Value, schema: &Value, place: &str, errors: &mut Vec<String>) {
     // Nullable fields may be null whatever their type is; what must not be is said by who reads the answer.
     if value.is_null() {
         return;
@@ -34,12 +34,12 @@ pub fn misfits(value: &Value, schema: &Value, place: &str, errors: &mut Vec<Stri
                 }
             }
             for (name, value) in map {
-                misfits(value, &schema["properties"][name], &within(place, name), errors);
+                schema_errors(value, &schema["properties"][name], &within(place, name), errors);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                misfits(item, &schema["items"], &format!("{place}[{index}]"), errors);
+                schema_errors(item, &schema["items"], &format!("{place}[{index}]"), errors);
             }
         }
         _ => {}
@@ -64,7 +64,7 @@ fn is_a(value: &Value, kind: &str) -> bool {
 }
 
 fn shown(value: &Value) -> String {
-    crate::shorten::text(&value.to_string(), QUOTED)
+    crate::shorten::text(&value.to_string(), QUOTED_CHARS)
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
             "plan": { "steps": [{ "id": "a", "title": "A", "status": "finished", "owner": "planner" }, "b"] },
             "exit_signal": "yes",
         });
-        misfits(&answer, schema, "", &mut errors);
+        schema_errors(&answer, schema, "", &mut errors);
         for place in [
             "progress_summary: expected string, got 7",
             "plan.steps[0].status: expected one of",

@@ -2,22 +2,22 @@
 //! or a tool wrote can pass for a heading. Sections are cut to fit here: short ones stay whole, long ones are shortened,
 //! and a last section `trimmed` lists the cuts.
 
-use crate::calls::{Call, CallResult};
+use crate::calls::{CallResult, RecordedCall};
 use crate::request::Part;
 use crate::shorten;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 /// A single result is shown in full up to this size.
-pub const RESULT_CHARS: u32 = 24_000;
+pub const SHOWN_RESULT_CHARS: u32 = 24_000;
 /// In bytes; a shorter excerpt of a list item is not worth showing.
-const LEAST_ITEM: usize = 240;
+const MIN_ITEM_BYTES: usize = 240;
 /// The same for a result with its frame.
-const LEAST_QUOTE: usize = 480;
+const MIN_QUOTE_BYTES: usize = 480;
 /// In bytes: what names, ids and arguments around a result may take when room is short.
-const FRAME: usize = 600;
+const FRAME_BYTES: usize = 600;
 /// Bytes reserved for the list of cuts.
-const NOTES: usize = 1_600;
+const NOTES_BYTES: usize = 1_600;
 
 #[derive(Default)]
 pub struct Sections {
@@ -42,13 +42,13 @@ enum Body {
     Many {
         items: Vec<String>,
         lines: bool,
-        keep: Keep,
+        retain: Retain,
     },
     Quoted(Vec<Quote>),
 }
 
 impl Body {
-    fn is_something(&self) -> bool {
+    fn has_content(&self) -> bool {
         match self {
             Body::Plain(_) | Body::One(_) => true,
             Body::Many { items, .. } => !items.is_empty(),
@@ -59,7 +59,7 @@ impl Body {
 
 /// Which items of a list stay when not all can.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum Retain {
     First,
     Newest,
 }
@@ -83,7 +83,7 @@ impl Quote {
     }
 
     fn within(&self, bytes: usize) -> Quote {
-        let short = FRAME.min(bytes / 4 * 3);
+        let short = FRAME_BYTES.min(bytes / 4 * 3);
         let frame = if self.bytes() <= bytes { self.frame.clone() } else { shorten::to_fit(&self.frame, short) };
         let beside = shorten::size(&frame) + self.field.len() + 6;
         let mut quote = Quote { frame, field: self.field, content: self.content, limit: self.limit };
@@ -95,7 +95,7 @@ impl Quote {
 }
 
 impl Sections {
-    /// Text that is not a section, and is never cut: the caller keeps it short.
+    /// Text that is not a section, and is never cut: the caller makes it short.
     pub fn text(&mut self, text: impl Into<String>) {
         self.push("", Body::Plain(text.into()));
     }
@@ -111,39 +111,39 @@ impl Sections {
 
     /// In order of importance: when not all can be shown, the first are.
     pub fn add_some<T: Serialize>(&mut self, name: &str, list: &[T]) {
-        self.many(name, list.iter().map(written), false, Keep::First);
+        self.many(name, list.iter().map(written), false, Retain::First);
     }
 
     pub fn add_written(&mut self, name: &str, list: Vec<String>) {
-        self.many(name, list, false, Keep::First);
+        self.many(name, list, false, Retain::First);
     }
 
     /// Oldest first: when not all can be shown, the newest are.
     pub fn newest<T: Serialize>(&mut self, name: &str, list: &[T]) {
-        self.many(name, list.iter().map(written), false, Keep::Newest);
+        self.many(name, list.iter().map(written), false, Retain::Newest);
     }
 
     /// One line per text, oldest first: each is stored once, however often it is shown.
     pub fn lines<'a>(&mut self, name: &str, texts: impl IntoIterator<Item = &'a String>) {
-        self.many(name, texts.into_iter().map(json_text), true, Keep::Newest);
+        self.many(name, texts.into_iter().map(json_text), true, Retain::Newest);
     }
 
     /// One JSON value per line.
     pub fn records(&mut self, name: &str, values: impl IntoIterator<Item = Value>) {
-        self.many(name, values.into_iter().map(|value| json_text(&value)), true, Keep::First);
+        self.many(name, values.into_iter().map(|value| json_text(&value)), true, Retain::First);
     }
 
-    fn many(&mut self, name: &str, items: impl IntoIterator<Item = String>, lines: bool, keep: Keep) {
-        self.push(name, Body::Many { items: items.into_iter().collect(), lines, keep });
+    fn many(&mut self, name: &str, items: impl IntoIterator<Item = String>, lines: bool, retain: Retain) {
+        self.push(name, Body::Many { items: items.into_iter().collect(), lines, retain });
     }
 
     /// Results are stored texts; only their frame is new.
-    pub fn results<'a>(&mut self, calls: impl Iterator<Item = (&'a Call, &'a CallResult)>) {
-        let quote = |(call, result): (&Call, &CallResult)| Quote {
+    pub fn results<'a>(&mut self, calls: impl Iterator<Item = (&'a RecordedCall, &'a CallResult)>) {
+        let quote = |(call, result): (&RecordedCall, &CallResult)| Quote {
             frame: json!({ "call_id": call.id, "tool": call.tool, "arguments": call.arguments, "ok": result.ok, "event": format!("event:{}", result.seq) }),
             field: if result.ok { "result" } else { "error" },
             content: Some(result.content),
-            limit: result.bytes_of(RESULT_CHARS),
+            limit: result.bytes_of(SHOWN_RESULT_CHARS),
         };
         self.quoted("tool_results", calls.map(quote).collect());
     }
@@ -169,7 +169,7 @@ impl Sections {
 
     fn push(&mut self, name: &str, body: Body) {
         let weight = self.next_shares.take().unwrap_or(1);
-        if body.is_something() {
+        if body.has_content() {
             self.list.push(Section { name: name.to_owned(), weight, body });
         }
     }
@@ -182,10 +182,10 @@ impl Sections {
     pub fn fitted(mut self, room: usize, most: usize) -> Vec<Part> {
         let said = |notes: &[String]| notes.iter().map(|note| note.len() + 3).sum::<usize>();
         if self.bytes() + said(&self.notes) > room {
-            self.shrink(room.saturating_sub(NOTES + said(&self.notes)), most.saturating_sub(NOTES));
+            self.shrink(room.saturating_sub(NOTES_BYTES + said(&self.notes)), most.saturating_sub(NOTES_BYTES));
         }
         let notes = std::mem::take(&mut self.notes);
-        let fits = shorten::to_fit(&json!(notes), NOTES + said(&notes).min(NOTES));
+        let fits = shorten::to_fit(&json!(notes), NOTES_BYTES + said(&notes).min(NOTES_BYTES));
         let mut parts: Vec<Part> = self.list.into_iter().flat_map(Section::parts).collect();
         if !notes.is_empty() {
             parts.push(Part::Text(format!("## trimmed\n{fits}\n\n")));
@@ -206,7 +206,7 @@ impl Sections {
             }
             if let Body::Quoted(quotes) = &section.body {
                 // One result alone may need more than the room there is.
-                let largest = quotes.iter().map(Quote::content_bytes).max().unwrap_or_default() + FRAME;
+                let largest = quotes.iter().map(Quote::content_bytes).max().unwrap_or_default() + FRAME_BYTES;
                 let others = fixed + granted - grant;
                 grant = grant.max((largest + section.name.len() + 40).min(most.saturating_sub(others)));
             }
@@ -240,24 +240,24 @@ impl Section {
                 *json = shortened(json, bytes);
                 Some(format!("{name}: cut to {bytes} bytes"))
             }
-            Body::Many { items, keep, .. } => {
+            Body::Many { items, retain, .. } => {
                 let all = items.len();
                 let sizes: Vec<usize> = items.iter().map(|item| item.len() + 1).collect();
-                let kept = match keep {
-                    Keep::First => 0..fitting(sizes.iter(), bytes, LEAST_ITEM),
-                    Keep::Newest => all - fitting(sizes.iter().rev(), bytes, LEAST_ITEM)..all,
+                let retained = match retain {
+                    Retain::First => 0..fitting(sizes.iter(), bytes, MIN_ITEM_BYTES),
+                    Retain::Newest => all - fitting(sizes.iter().rev(), bytes, MIN_ITEM_BYTES)..all,
                 };
-                let each = level(&sizes[kept.clone()].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
-                *items = items[kept].iter().map(|item| shortened(item, each.saturating_sub(1))).collect();
+                let each = level(&sizes[retained.clone()].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
+                *items = items[retained].iter().map(|item| shortened(item, each.saturating_sub(1))).collect();
                 let counted = format!("{name}: {} of {all} shown", items.len());
                 Some(if each == usize::MAX { counted } else { format!("{counted}, each cut to {each} bytes") })
             }
             Body::Quoted(quotes) => {
                 let all = quotes.len();
                 let sizes: Vec<usize> = quotes.iter().map(Quote::bytes).collect();
-                let kept = all - fitting(sizes.iter().rev(), bytes, LEAST_QUOTE);
-                let each = level(&sizes[kept..].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
-                *quotes = quotes[kept..].iter().map(|quote| quote.within(each)).collect();
+                let retained = all - fitting(sizes.iter().rev(), bytes, MIN_QUOTE_BYTES);
+                let each = level(&sizes[retained..].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
+                *quotes = quotes[retained..].iter().map(|quote| quote.within(each)).collect();
                 let counted = format!("{name}: {} of {all} shown", quotes.len());
                 Some(match each {
                     usize::MAX => counted,
@@ -361,7 +361,7 @@ mod tests {
         out.newest("messages", &(0..500).map(|n| format!("message {n} {}", "m".repeat(300))).collect::<Vec<_>>());
         // When it must fit into 12,000 bytes
         let parts = out.fitted(12_000, 12_000);
-        // Then it does, the short one is whole, the newest are kept, and the cuts are said
+        // Then it does, the short one is whole, the newest stay, and the cuts are said
         let text = written(&parts);
         assert!(text.len() <= 12_000, "{}", text.len());
         assert!(text.contains("## objective\n\"Compare two tools\"\n"));

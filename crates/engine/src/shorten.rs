@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 /// Longer than any id: what identifies something is never cut.
-const SHORTEST_TEXT: usize = 64;
+const MIN_TEXT_BYTES: usize = 64;
 
 /// The first `most` characters, and how many there were.
 pub fn text(text: &str, most: usize) -> String {
@@ -21,14 +21,14 @@ pub fn to_fit(value: &Value, bytes: usize) -> Value {
     if size(value) <= bytes {
         return value.clone();
     }
-    let (mut longest, mut most) = (bytes.max(SHORTEST_TEXT), usize::MAX);
+    let (mut longest, mut most) = (bytes.max(MIN_TEXT_BYTES), usize::MAX);
     loop {
         let shorter = reduced(value, longest, most);
         if size(&shorter) <= bytes {
             return shorter;
         }
-        if longest > SHORTEST_TEXT {
-            longest = (longest * 2 / 3).max(SHORTEST_TEXT);
+        if longest > MIN_TEXT_BYTES {
+            longest = (longest * 2 / 3).max(MIN_TEXT_BYTES);
         } else if most > 1 {
             most = if most == usize::MAX { longest_list(value) } else { most } / 2;
         } else {
@@ -63,7 +63,7 @@ pub fn size(value: &Value) -> usize {
     counted.0
 }
 
-/// Bytes that are counted and not kept.
+/// A writer that only counts bytes.
 struct Counted(usize);
 
 impl std::io::Write for Counted {
@@ -81,11 +81,11 @@ fn reduced(value: &Value, longest: usize, most: usize) -> Value {
     match value {
         Value::String(long) => Value::from(text(long, longest)),
         Value::Array(items) => {
-            let mut kept: Vec<Value> = items.iter().take(most).map(|item| reduced(item, longest, most)).collect();
+            let mut shortened: Vec<Value> = items.iter().take(most).map(|item| reduced(item, longest, most)).collect();
             if items.len() > most {
-                kept.push(Value::from(format!("[cut: {most} of {} items]", items.len())));
+                shortened.push(Value::from(format!("[cut: {most} of {} items]", items.len())));
             }
-            Value::Array(kept)
+            Value::Array(shortened)
         }
         Value::Object(map) => {
             Value::Object(map.iter().map(|(key, value)| (key.clone(), reduced(value, longest, most))).collect())

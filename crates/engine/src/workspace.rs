@@ -261,7 +261,7 @@ impl Artifacts {
     }
 
     /// Drops all but the newest `limit` of each list; returns how many were dropped.
-    pub fn keep_newest(&mut self, limit: usize) -> usize {
+    pub fn retain_newest(&mut self, limit: usize) -> usize {
         let lists = [
             &mut self.created_documents,
             &mut self.updated_documents,

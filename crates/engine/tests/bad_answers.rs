@@ -43,12 +43,12 @@ fn playing(brief: Queued, mut script: impl FnMut(Role, usize, &EffectAttempt) ->
     let requests = Requests::default();
     let seen = requests.clone();
     let mut counts = std::collections::BTreeMap::new();
-    let play = Play::new(brief, move |role, job| {
+    let play = Play::new(brief, move |role, attempt| {
         if role == Role::HomeworkPlanner {
-            seen.borrow_mut().push(own_text(job));
+            seen.borrow_mut().push(own_text(attempt));
         }
         let count = counts.entry(role).and_modify(|count| *count += 1).or_insert(1usize);
-        Ok(script(role, *count, job))
+        Ok(script(role, *count, attempt))
     });
     (play, requests)
 }
@@ -303,14 +303,14 @@ fn p7_arguments_given_as_a_text_of_json_are_arguments() {
 fn h3_a_repair_knows_what_the_calls_are_for_and_which_ids_exist() {
     let repairs: Requests = Requests::default();
     let seen = repairs.clone();
-    let (mut play, _) = playing(brief("Compare tools"), move |role, n, job| match role {
+    let (mut play, _) = playing(brief("Compare tools"), move |role, n, attempt| match role {
         Role::HomeworkPlanner => {
             let mut answer = plan(&format!("try {n}"));
             answer["tool_calls"] = if n == 1 { json!([create("Notes")]) } else { json!([refused()]) };
             answer
         }
         Role::HomeworkRepair => {
-            seen.borrow_mut().push(own_text(job));
+            seen.borrow_mut().push(own_text(attempt));
             json!({ "corrected_calls": [] })
         }
         _ => report(),

@@ -4,7 +4,7 @@ mod play;
 
 use engine::actor::Actor;
 use engine::effect::{
-    Class, EffectAttempt, EffectId, Outcome, Outside, ToolOutcome, ToolOutput, ToolQuestion, ToolSpec, Work,
+    EffectAttempt, EffectId, ExternalTool, Outcome, RepeatSafety, ToolOutcome, ToolOutput, ToolQuestion, ToolSpec, Work,
 };
 use engine::facts::effect::Decision;
 use engine::facts::run::Queued;
@@ -13,15 +13,15 @@ use engine::run::{Command, EffectState, Kind, Status};
 use play::{Play, brief, plan};
 use serde_json::{Value, json};
 
-fn with_tool(kind: Kind, class: Class) -> Queued {
+fn with_tool(kind: Kind, class: RepeatSafety) -> Queued {
     let mut brief = brief("Send the letters");
     brief.kind = kind;
     brief.tools.push(ToolSpec {
         name: "post__send".into(),
         arguments: "to".into(),
         description: "Send a letter".into(),
-        read: class == Class::ReadOnly,
-        outside: Some(Outside { server: "post".into(), class, hash: "h1".into() }),
+        read: class == RepeatSafety::ReadOnly,
+        external: Some(ExternalTool { server: "post".into(), class, hash: "h1".into() }),
     });
     brief
 }
@@ -59,23 +59,23 @@ fn letters(times: usize) -> impl FnMut(Role, &EffectAttempt) -> Result<Value, en
     }
 }
 
-/// Played up to the moment at which the tool is called, with the job of that call.
-fn called(kind: Kind, class: Class) -> (Play, EffectAttempt) {
-    let (play, mut jobs) = called_often(kind, class, 1);
-    (play, jobs.remove(0))
+/// Played up to the moment at which the tool is called, with the attempt of that call.
+fn called(kind: Kind, class: RepeatSafety) -> (Play, EffectAttempt) {
+    let (play, mut attempts) = called_often(kind, class, 1);
+    (play, attempts.remove(0))
 }
 
-fn called_often(kind: Kind, class: Class, times: usize) -> (Play, Vec<EffectAttempt>) {
+fn called_often(kind: Kind, class: RepeatSafety, times: usize) -> (Play, Vec<EffectAttempt>) {
     let mut play = Play::new(with_tool(kind, class), letters(times));
     play.step(0);
     for _ in 0..20 {
         let due = play.run.due(play.now);
         let tools: Vec<EffectId> =
-            due.outside.into_iter().filter(|effect| play.run.provider(effect).is_none()).collect();
+            due.external.into_iter().filter(|effect| play.run.provider(effect).is_none()).collect();
         if tools.len() == times {
-            let jobs = tools.iter().map(|effect| play.run.intend(effect, play.now).expect("room")).collect();
+            let attempts = tools.iter().map(|effect| play.run.intend(effect, play.now).expect("room")).collect();
             play.commit();
-            return (play, jobs);
+            return (play, attempts);
         }
         play.step(1);
     }
@@ -87,9 +87,9 @@ fn sent() -> Outcome {
     Outcome::Tool(ToolOutcome { result: Ok(output), mutations: Vec::new() })
 }
 
-fn tell(play: &mut Play, job: &EffectAttempt, outcome: Outcome) {
+fn tell(play: &mut Play, attempt: &EffectAttempt, outcome: Outcome) {
     play.now = play.now.plus_ms(1_000);
-    play.run.outcome(&job.effect, job.attempt, outcome, None, play.now);
+    play.run.outcome(&attempt.effect, attempt.number, outcome, None, play.now);
     play.commit();
 }
 
@@ -103,11 +103,11 @@ fn command(play: &mut Play, command: Command) -> Result<(), String> {
 
 fn again(play: &mut Play) -> EffectAttempt {
     play.now = play.now.plus_ms(60_000);
-    let due = play.run.due(play.now).outside;
+    let due = play.run.due(play.now).external;
     let tool = due.into_iter().find(|effect| play.run.provider(effect).is_none()).expect("the tool is due");
-    let job = play.run.intend(&tool, play.now).expect("room");
+    let attempt = play.run.intend(&tool, play.now).expect("room");
     play.commit();
-    job
+    attempt
 }
 
 fn results(play: &Play) -> Vec<(bool, String)> {
@@ -127,19 +127,19 @@ fn count(play: &Play, kind: &str) -> usize {
 #[test]
 fn b4_a_call_outside_has_an_intent_before_it_and_one_outcome() {
     for kind in [Kind::Homework, Kind::Tree] {
-        let (mut play, job) = called(kind, Class::Once);
-        let Work::Tool(call) = &job.work else { panic!("a tool") };
+        let (mut play, attempt) = called(kind, RepeatSafety::Once);
+        let Work::Tool(call) = &attempt.work else { panic!("a tool") };
         assert_eq!(
-            (call.tool.as_str(), call.outside.as_ref().map(|outside| outside.class)),
-            ("post__send", Some(Class::Once))
+            (call.tool.as_str(), call.external.as_ref().map(|tool| tool.class)),
+            ("post__send", Some(RepeatSafety::Once))
         );
         assert_eq!(play.kinds().last(), Some(&"effect.started"));
         assert!(play.run.activity().contains("post__send called at "), "{}", play.run.activity());
-        tell(&mut play, &job, sent());
+        tell(&mut play, &attempt, sent());
         assert_eq!(results(&play), [(true, "sent".to_owned())]);
         // The same news twice changes nothing.
         let seq = play.run.shared.last_seq;
-        tell(&mut play, &job, sent());
+        tell(&mut play, &attempt, sent());
         assert_eq!(play.run.shared.last_seq, seq);
     }
 }
@@ -147,26 +147,26 @@ fn b4_a_call_outside_has_an_intent_before_it_and_one_outcome() {
 #[test]
 fn b4_a_once_only_call_under_a_process_that_died_is_unknown_and_waits_for_a_person() {
     for kind in [Kind::Homework, Kind::Tree] {
-        let (mut play, job) = called(kind, Class::Once);
+        let (mut play, attempt) = called(kind, RepeatSafety::Once);
         play.resume_from(&play.events.clone());
         play.step(5);
         assert_eq!((count(&play, "effect.unknown"), count(&play, "effect.started") > 0), (1, true), "{kind:?}");
         assert_eq!(play.run.shared.status(), Status::WaitingOnUser, "{kind:?}: {:?}", play.kinds());
-        assert!(play.run.due(play.now).outside.is_empty(), "it is not called again");
+        assert!(play.run.due(play.now).external.is_empty(), "it is not called again");
         let question = play.run.shared.open_questions().next().expect("a question").clone();
         assert!(question.text.contains("post__send") && question.text.contains("ann"), "{}", question.text);
         assert_eq!(question.options, ["happened", "did_not", "retry"]);
         // A late answer of the call that was lost is not taken for one.
-        tell(&mut play, &job, sent());
+        tell(&mut play, &attempt, sent());
         assert!(results(&play).is_empty());
     }
 }
 
 fn unknown(kind: Kind) -> (Play, EffectId) {
-    let (mut play, job) = called(kind, Class::Once);
+    let (mut play, attempt) = called(kind, RepeatSafety::Once);
     play.resume_from(&play.events.clone());
     play.step(1);
-    (play, job.effect)
+    (play, attempt.effect)
 }
 
 #[test]
@@ -183,9 +183,9 @@ fn b4_a_person_settles_an_unknown_call_in_three_ways() {
                 Decision::DidNot => assert!(!results(&play)[0].0 && results(&play)[0].1.contains("did not happen")),
                 Decision::Retry => {
                     assert!(results(&play).is_empty());
-                    let job = again(&mut play);
-                    assert_eq!((job.effect.clone(), job.attempt), (effect, 2), "an attempt of its own");
-                    tell(&mut play, &job, sent());
+                    let attempt = again(&mut play);
+                    assert_eq!((attempt.effect.clone(), attempt.number), (effect, 2), "an attempt of its own");
+                    tell(&mut play, &attempt, sent());
                     assert_eq!(results(&play), [(true, "sent".to_owned())]);
                 }
             }
@@ -205,28 +205,28 @@ fn b4_the_question_about_an_unknown_call_can_simply_be_answered() {
 
 #[test]
 fn b4_what_may_be_repeated_is_repeated_a_few_times() {
-    for class in [Class::ReadOnly, Class::Idempotent] {
+    for class in [RepeatSafety::ReadOnly, RepeatSafety::Idempotent] {
         let (mut play, _) = called(Kind::Homework, class);
         play.resume_from(&play.events.clone());
         play.run.take_over(None, play.now);
         play.commit();
         assert_eq!(count(&play, "effect.unknown"), 0, "{class:?}");
-        let mut job = again(&mut play);
-        assert_eq!(job.attempt, 2, "after a crash");
+        let mut attempt = again(&mut play);
+        assert_eq!(attempt.number, 2, "after a crash");
         for _ in 0..2 {
-            tell(&mut play, &job, Outcome::Lost("no answer within 60 s".into()));
+            tell(&mut play, &attempt, Outcome::Lost("no answer within 60 s".into()));
             assert!(results(&play).is_empty());
-            job = again(&mut play);
+            attempt = again(&mut play);
         }
-        tell(&mut play, &job, Outcome::Lost("no answer within 60 s".into()));
+        tell(&mut play, &attempt, Outcome::Lost("no answer within 60 s".into()));
         assert!(!results(&play)[0].0 && results(&play)[0].1.contains("tried 3 times"), "{:?}", results(&play));
     }
 }
 
 #[test]
 fn b4_a_connection_that_breaks_under_a_once_only_call_leaves_it_unknown_too() {
-    let (mut play, job) = called(Kind::Tree, Class::Once);
-    tell(&mut play, &job, Outcome::Lost("The server closed the connection".into()));
+    let (mut play, attempt) = called(Kind::Tree, RepeatSafety::Once);
+    tell(&mut play, &attempt, Outcome::Lost("The server closed the connection".into()));
     assert_eq!((count(&play, "effect.unknown"), play.run.shared.status()), (1, Status::WaitingOnUser));
     let blocked = play.events.iter().filter(|event| event.payload.contains("\"blocked\"")).count();
     assert_eq!(blocked, 1, "the node says so");
@@ -234,38 +234,41 @@ fn b4_a_connection_that_breaks_under_a_once_only_call_leaves_it_unknown_too() {
 
 #[test]
 fn b4_an_equal_once_only_call_waits_for_the_decision_about_the_first() {
-    let (mut play, jobs) = called_often(Kind::Homework, Class::Once, 2);
-    tell(&mut play, &jobs[0], Outcome::Lost("gone".into()));
+    let (mut play, attempts) = called_often(Kind::Homework, RepeatSafety::Once, 2);
+    tell(&mut play, &attempts[0], Outcome::Lost("gone".into()));
     // The second is out already; a person lets it be made again, and it has to wait for the first.
-    tell(&mut play, &jobs[1], Outcome::Lost("gone".into()));
-    let retry = Command::Resolve { effect: jobs[1].effect.clone(), decision: Decision::Retry, note: None };
+    tell(&mut play, &attempts[1], Outcome::Lost("gone".into()));
+    let retry = Command::Resolve { effect: attempts[1].effect.clone(), decision: Decision::Retry, note: None };
     command(&mut play, retry).expect("settled");
-    assert!(play.run.due(play.now).outside.is_empty(), "it would repeat what perhaps happened");
+    assert!(play.run.due(play.now).external.is_empty(), "it would repeat what perhaps happened");
     assert_eq!(play.run.shared.status(), Status::WaitingOnUser);
-    let happened = Command::Resolve { effect: jobs[0].effect.clone(), decision: Decision::Happened, note: None };
+    let happened = Command::Resolve { effect: attempts[0].effect.clone(), decision: Decision::Happened, note: None };
     command(&mut play, happened).expect("settled");
-    assert_eq!(again(&mut play).effect, jobs[1].effect);
+    assert_eq!(again(&mut play).effect, attempts[1].effect);
 }
 
 #[test]
 fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
     for kind in [Kind::Homework, Kind::Tree] {
-        let (mut play, job) = called(kind, Class::Once);
-        let asking =
-            ToolQuestion { text: "Which stamp?".into(), options: vec!["red".into()], kept: json!({"state": "s1"}) };
-        tell(&mut play, &job, Outcome::Asks(asking));
+        let (mut play, attempt) = called(kind, RepeatSafety::Once);
+        let asking = ToolQuestion {
+            text: "Which stamp?".into(),
+            options: vec!["red".into()],
+            tool_state: json!({"state": "s1"}),
+        };
+        tell(&mut play, &attempt, Outcome::Asks(asking));
         assert_eq!(play.run.shared.status(), Status::WaitingOnUser, "{kind:?}");
         // A new process knows all of it.
         play.resume_from(&play.events.clone());
         play.step(2);
-        assert!(matches!(play.run.shared.effects.get(&job.effect), Some(EffectState::Asking { .. })));
+        assert!(matches!(play.run.shared.effects.get(&attempt.effect), Some(EffectState::Asking { .. })));
         command(&mut play, Command::Answer { question: None, text: "red".into() }).expect("answered");
         assert_eq!(play.run.shared.status(), Status::Running, "{kind:?}");
-        let job = again(&mut play);
-        let Work::Tool(call) = &job.work else { panic!("a tool") };
+        let attempt = again(&mut play);
+        let Work::Tool(call) = &attempt.work else { panic!("a tool") };
         let answered = call.answered.as_ref().expect("the answer");
-        assert_eq!((answered.answer.as_str(), &answered.kept), ("red", &json!({"state": "s1"})));
-        tell(&mut play, &job, sent());
+        assert_eq!((answered.answer.as_str(), &answered.tool_state), ("red", &json!({"state": "s1"})));
+        tell(&mut play, &attempt, sent());
         assert_eq!(results(&play), [(true, "sent".to_owned())]);
         play.go();
         let expected = if kind == Kind::Tree { Status::Completed } else { Status::Stopped };
@@ -275,20 +278,20 @@ fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
 
 #[test]
 fn b4_a_used_up_time_limit_refuses_the_call_and_the_model_is_shown_it() {
-    let (mut play, job) = called(Kind::Homework, Class::ReadOnly);
-    tell(&mut play, &job, Outcome::Lost("no answer".into()));
+    let (mut play, attempt) = called(Kind::Homework, RepeatSafety::ReadOnly);
+    tell(&mut play, &attempt, Outcome::Lost("no answer".into()));
     play.now = play.now.plus_ms(3_600_000);
     let patch = serde_json::from_value(json!({ "max_wall_ms": 1 })).expect("a patch");
     command(&mut play, Command::SetBudgets(patch)).expect("set");
-    assert!(play.run.intend(&job.effect, play.now).is_none());
+    assert!(play.run.intend(&attempt.effect, play.now).is_none());
     play.commit();
     assert!(results(&play)[0].1.contains("no room"), "{:?}", results(&play));
 }
 
 #[test]
 fn b1_canceling_a_node_withdraws_its_question_and_the_run_ends() {
-    let (mut play, job) = called(Kind::Tree, Class::Once);
-    tell(&mut play, &job, Outcome::Lost("gone".into()));
+    let (mut play, attempt) = called(Kind::Tree, RepeatSafety::Once);
+    tell(&mut play, &attempt, Outcome::Lost("gone".into()));
     let root = play.run.root_node().expect("a root");
     command(&mut play, Command::Node { node: root, order: engine::run::NodeCommand::Cancel }).expect("canceled");
     assert_eq!(play.run.shared.status(), Status::Canceled);

@@ -30,10 +30,10 @@ fn failing(failure: CallFailure, retry_after_ms: Option<i64>) -> CallError {
 /// A planner that leaves with what it made, after `faults` came instead of its first answers.
 fn after(faults: Vec<CallError>) -> Play {
     let mut faults = faults.into_iter();
-    Play::new(brief("Compare"), move |role, job| match (role, faults.next()) {
+    Play::new(brief("Compare"), move |role, attempt| match (role, faults.next()) {
         (_, Some(fault)) => Err(fault),
         (Role::HomeworkPlanner, None) => {
-            let made = play::own_text(job).split("\"ref\":\"").nth(1).map(|rest| rest[..40].to_owned());
+            let made = play::own_text(attempt).split("\"ref\":\"").nth(1).map(|rest| rest[..40].to_owned());
             let mut answer = plan("write, then leave");
             answer["tool_calls"] =
                 json!([{ "tool": "create_document", "arguments": { "title": "It", "content": "x" }, "purpose": "x" }]);
@@ -91,19 +91,19 @@ fn r10_a_retry_after_of_a_day_is_shown_with_its_end_and_resume_tries_at_once() {
     assert_eq!((wait.provider.as_str(), wait.until), ("test", play.now.plus_ms(DAY_MS)));
     let told = payloads(&play, "run.provider_waiting");
     assert_eq!(told[0], json!({ "provider": "test", "until": wait.until, "error": "RateLimited" }));
-    assert!(play.run.due(play.now).outside.is_empty());
+    assert!(play.run.due(play.now).external.is_empty());
     // When a person does not want to wait
     let person = person(&play);
     play.run.command(Command::Resume, person, play.now).expect("it can be shortened");
     play.commit();
     // Then it is tried at once, whoever parked the provider
     assert_eq!(payloads(&play, "run.resumed"), [json!({ "reason": "try_now" })]);
-    assert!(play.run.shared.probes && play.run.due(play.now).outside.len() == 1);
+    assert!(play.run.shared.probe_wanted && play.run.due(play.now).external.len() == 1);
     let asked = play.now;
     play.go();
     assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
     assert!(play.now.since(asked) < 60_000, "nobody waited for the day to pass");
-    assert!(!play.run.shared.probes);
+    assert!(!play.run.shared.probe_wanted);
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn r11_messages_that_no_call_was_shown_are_reported_when_the_run_ends() {
         // Given a run whose only call is out
         let mut play = after(Vec::new());
         play.step(0);
-        let effect = play.run.due(play.now).outside[0].clone();
-        let job = play.run.intend(&effect, play.now).expect("a call");
+        let effect = play.run.due(play.now).external[0].clone();
+        let attempt = play.run.intend(&effect, play.now).expect("a call");
         play.commit();
         // When a person says something, and the run ends before another call is made
         let person = person(&play);
@@ -158,7 +158,7 @@ fn r11_messages_that_no_call_was_shown_are_reported_when_the_run_ends() {
         } else {
             play.run.outcome(
                 &effect,
-                job.attempt,
+                attempt.number,
                 engine::effect::Outcome::Model(Err(failing(CallFailure::Auth, None))),
                 None,
                 play.now,

@@ -55,7 +55,7 @@ fn completing(role: Role, iteration: usize, made: &str) -> Value {
     answer
 }
 
-/// The jobs a script was given, in order.
+/// The attempts a script was given, in order.
 type Asked = Rc<RefCell<Vec<EffectAttempt>>>;
 
 /// A play whose planner reads its evidence off the request, like a model would.
@@ -63,10 +63,10 @@ fn happy(brief: Queued) -> (Play, Asked) {
     let asked = Asked::default();
     let seen = asked.clone();
     let mut plans = 0;
-    let play = Play::new(brief, move |role, job| {
+    let play = Play::new(brief, move |role, attempt| {
         plans += usize::from(role == Role::HomeworkPlanner);
-        seen.borrow_mut().push(job.clone());
-        Ok(completing(role, plans, &first_made(&play::own_text(job))))
+        seen.borrow_mut().push(attempt.clone());
+        Ok(completing(role, plans, &first_made(&play::own_text(attempt))))
     });
     (play, asked)
 }
@@ -74,8 +74,8 @@ fn happy(brief: Queued) -> (Play, Asked) {
 /// The planner's requests, whole.
 fn planner_requests(play: &Play, asked: &Asked) -> Vec<String> {
     let is_planner =
-        |job: &&EffectAttempt| matches!(&job.work, Work::Model(call) if call.role == Role::HomeworkPlanner);
-    asked.borrow().iter().filter(is_planner).map(|job| play.whole_text(job)).collect()
+        |attempt: &&EffectAttempt| matches!(&attempt.work, Work::Model(call) if call.role == Role::HomeworkPlanner);
+    asked.borrow().iter().filter(is_planner).map(|attempt| play.whole_text(attempt)).collect()
 }
 
 #[test]
@@ -139,11 +139,11 @@ fn t12_a_homework_run_is_seen_as_it_stood_after_every_event() {
 fn p5_a_planner_that_repeats_itself_is_hinted_made_to_replan_and_stopped_in_the_third_iteration() {
     let requests: Rc<RefCell<Vec<String>>> = Rc::default();
     let seen = requests.clone();
-    let mut play = Play::new(brief("Search for this"), move |role, job| {
+    let mut play = Play::new(brief("Search for this"), move |role, attempt| {
         if role == Role::HomeworkReport {
             return Ok(completing(role, 0, ""));
         }
-        seen.borrow_mut().push(play::own_text(job));
+        seen.borrow_mut().push(play::own_text(attempt));
         let mut answer = plan("searching");
         answer["tool_calls"] = json!([search()]);
         Ok(answer)
@@ -187,7 +187,7 @@ fn h4_an_exit_without_evidence_is_refused_and_the_reasons_come_back() {
 #[test]
 fn h5_a_question_waits_without_using_time_or_money_and_the_answer_resumes() {
     let mut asked = false;
-    let mut play = Play::new(brief("Ask me"), move |role, job| {
+    let mut play = Play::new(brief("Ask me"), move |role, attempt| {
         if role == Role::HomeworkPlanner && !std::mem::replace(&mut asked, true) {
             let mut answer = plan("need to know");
             answer["needs_user_input"] = json!(true);
@@ -195,7 +195,7 @@ fn h5_a_question_waits_without_using_time_or_money_and_the_answer_resumes() {
             answer["tool_calls"] = json!([create("Draft")]);
             return Ok(answer);
         }
-        let text = play::own_text(job);
+        let text = play::own_text(attempt);
         assert!(role != Role::HomeworkPlanner || text.contains("blue"), "the answer is in the request");
         let mut answer = completing(role, 3, &first_made(&text));
         if role == Role::HomeworkPlanner {
@@ -266,9 +266,9 @@ fn h4_each_budget_stops_with_its_own_reason_and_continue_goes_on() {
 fn p7_an_answer_that_does_not_fit_is_asked_for_once_more_and_then_contained() {
     let mut answers =
         vec![json!("not an object"), json!({ "progress_summary": "x", "needs_user_input": true })].into_iter();
-    let mut play = Play::new(brief("Fumble"), move |role, job| {
-        if role == Role::HomeworkPlanner && job.effect.0.contains("fix") {
-            let engine::effect::Work::Model(call) = &job.work else { panic!("a model call") };
+    let mut play = Play::new(brief("Fumble"), move |role, attempt| {
+        if role == Role::HomeworkPlanner && attempt.effect.0.contains("fix") {
+            let engine::effect::Work::Model(call) = &attempt.work else { panic!("a model call") };
             assert_eq!(call.request.messages.len(), 4, "system, sections, the invalid answer, the errors");
         }
         Ok(answers.next().unwrap_or_else(|| completing(role, 9, "")))
@@ -281,7 +281,7 @@ fn p7_an_answer_that_does_not_fit_is_asked_for_once_more_and_then_contained() {
 #[test]
 fn h3_a_failed_call_gets_one_repair_of_at_most_two_calls() {
     let mut plans = 0;
-    let mut play = Play::new(brief("Repair"), move |role, job| match role {
+    let mut play = Play::new(brief("Repair"), move |role, attempt| match role {
         Role::HomeworkPlanner => {
             plans += 1;
             let mut answer = plan(&format!("try {plans}"));
@@ -291,9 +291,9 @@ fn h3_a_failed_call_gets_one_repair_of_at_most_two_calls() {
             Ok(answer)
         }
         Role::HomeworkRepair => {
-            assert!(job.effect.0.ends_with(".i1.repair"));
+            assert!(attempt.effect.0.ends_with(".i1.repair"));
             Ok(
-                json!({ "corrected_calls": [{ "for_call_id": job.effect.0.replace("repair", "t0"), "tool": "create_document", "arguments": { "title": "Repaired", "content": "x" } }] }),
+                json!({ "corrected_calls": [{ "for_call_id": attempt.effect.0.replace("repair", "t0"), "tool": "create_document", "arguments": { "title": "Repaired", "content": "x" } }] }),
             )
         }
         _ => Ok(completing(role, 9, "")),
@@ -307,14 +307,14 @@ fn h3_a_failed_call_gets_one_repair_of_at_most_two_calls() {
 #[test]
 fn invariant_40_transient_failures_are_retried_six_times_and_then_the_run_fails_and_can_go_on() {
     let mut failures = 0;
-    let mut play = Play::new(brief("Rate limits"), move |role, job| {
+    let mut play = Play::new(brief("Rate limits"), move |role, attempt| {
         failures += 1;
         if failures <= 6 {
-            assert_eq!(job.attempt, failures);
+            assert_eq!(attempt.number, failures);
             return Err(rate_limited());
         }
         assert!(
-            job.attempt == 7 || role != Role::HomeworkPlanner || !job.effect.0.ends_with(".i1.plan"),
+            attempt.number == 7 || role != Role::HomeworkPlanner || !attempt.effect.0.ends_with(".i1.plan"),
             "a continued run does not reuse an attempt's number"
         );
         Ok(completing(role, 9, ""))

@@ -17,21 +17,21 @@ const PROMPT_BYTES: usize = 24_000 * 3;
 
 type Asked = Rc<RefCell<Vec<EffectAttempt>>>;
 
-/// A play that keeps every job its script was given.
+/// A play that keeps every attempt its script was given.
 fn asking(brief: Queued, mut script: impl FnMut(Role, usize, &EffectAttempt) -> Value + 'static) -> (Play, Asked) {
     let asked = Asked::default();
     let seen = asked.clone();
-    let play = Play::new(brief, move |role, job| {
-        let of_role = |job: &&EffectAttempt| role_of(job) == role;
+    let play = Play::new(brief, move |role, attempt| {
+        let of_role = |attempt: &&EffectAttempt| role_of(attempt) == role;
         let before = seen.borrow().iter().filter(of_role).count();
-        seen.borrow_mut().push(job.clone());
-        Ok(script(role, before + 1, job))
+        seen.borrow_mut().push(attempt.clone());
+        Ok(script(role, before + 1, attempt))
     });
     (play, asked)
 }
 
-fn role_of(job: &EffectAttempt) -> Role {
-    let Work::Model(call) = &job.work else { panic!("a model call") };
+fn role_of(attempt: &EffectAttempt) -> Role {
+    let Work::Model(call) = &attempt.work else { panic!("a model call") };
     call.role
 }
 
@@ -49,7 +49,7 @@ fn executor_task(branch: &str) -> Value {
 
 fn texts(play: &Play, asked: &Asked, role: Role) -> Vec<String> {
     let asked = asked.borrow();
-    asked.iter().filter(|job| role_of(job) == role).map(|job| play.whole_text(job)).collect()
+    asked.iter().filter(|attempt| role_of(attempt) == role).map(|attempt| play.whole_text(attempt)).collect()
 }
 
 /// The lines of a section, parsed.
@@ -93,10 +93,10 @@ fn h1_no_prompt_is_larger_than_the_cap_and_what_was_trimmed_is_said() {
     play.go();
     // Then every prompt is within the cap, and the late ones say what they leave out
     assert_eq!(play.run.shared.stop_reason, Some(StopReason::MaxIterations), "{:?}", play.run.shared.stop_detail);
-    for job in asked.borrow().iter() {
-        let (text, role) = (play.whole_text(job), role_of(job));
+    for attempt in asked.borrow().iter() {
+        let (text, role) = (play.whole_text(attempt), role_of(attempt));
         assert!(text.len() <= PROMPT_BYTES, "{role:?}: {} bytes", text.len());
-        let Work::Model(call) = &job.work else { panic!("a model call") };
+        let Work::Model(call) = &attempt.work else { panic!("a model call") };
         assert!(
             call.request.bytes() + 200 >= text.len(),
             "{role:?}: reserved for {}, sent {}",
@@ -128,9 +128,9 @@ fn h1_a_prompt_and_its_answer_fit_the_models_window() {
     });
     // When it works, then every prompt leaves room for the answer
     play.go();
-    for job in asked.borrow().iter() {
-        let Work::Model(call) = &job.work else { panic!("a model call") };
-        let tokens = play.whole_text(job).len().div_ceil(3) + call.max_tokens as usize;
+    for attempt in asked.borrow().iter() {
+        let Work::Model(call) = &attempt.work else { panic!("a model call") };
+        let tokens = play.whole_text(attempt).len().div_ceil(3) + call.max_tokens as usize;
         assert!(tokens <= 8_000 && call.max_tokens >= 1_500, "{:?}: {tokens} with {}", call.role, call.max_tokens);
     }
 }

@@ -46,12 +46,12 @@ fn played(brief: Queued, first: Vec<Value>, calls: Vec<Value>) -> (Play, Asked) 
     let asked = Asked::default();
     let seen = asked.clone();
     let mut plans = 0;
-    let play = Play::new(brief, move |role, job| {
-        seen.borrow_mut().push((role, job.clone()));
+    let play = Play::new(brief, move |role, attempt| {
+        seen.borrow_mut().push((role, attempt.clone()));
         Ok(match role {
             Role::HomeworkPlanner => {
                 plans += 1;
-                let text = play::own_text(job);
+                let text = play::own_text(attempt);
                 let made = text.split("\"ref\":\"").nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned);
                 first.get(plans - 1).cloned().unwrap_or_else(|| leaving(json!([made])))
             }
@@ -63,7 +63,7 @@ fn played(brief: Queued, first: Vec<Value>, calls: Vec<Value>) -> (Play, Asked) 
 }
 
 fn texts(play: &Play, asked: &Asked, role: Role) -> Vec<String> {
-    asked.borrow().iter().filter(|(known, _)| *known == role).map(|(_, job)| play.whole_text(job)).collect()
+    asked.borrow().iter().filter(|(known, _)| *known == role).map(|(_, attempt)| play.whole_text(attempt)).collect()
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a5_a_plan_with_an_unknown_subagent_gets_one_repair_that_lists_the_known_ones(
     let (mut play, asked) = played(brief("Compare woods"), vec![given(json!("scout"))], vec![page()]);
     play.go();
     assert_eq!(play.run.shared.status(), Status::Completed);
-    let all: String = asked.borrow().iter().map(|(_, job)| play.whole_text(job)).collect();
+    let all: String = asked.borrow().iter().map(|(_, attempt)| play.whole_text(attempt)).collect();
     assert!(!all.contains("## agents") && !all.contains("your_identity") && !all.contains("add_lesson"));
     assert!(!play.events.iter().any(|event| event.payload.contains("\"agent\"")), "its log is as it always was");
     let Work::Model(call) = &asked.borrow()[0].1.work else { panic!("a model call") };

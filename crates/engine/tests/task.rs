@@ -36,8 +36,8 @@ fn scripted_task(brief: Queued, steps: Vec<Value>, reflection: Result<Value, Cal
     let asked = Asked::default();
     let seen = asked.clone();
     let mut taken = 0;
-    let play = Play::new(brief, move |role, job| {
-        seen.borrow_mut().push((role, job.clone()));
+    let play = Play::new(brief, move |role, attempt| {
+        seen.borrow_mut().push((role, attempt.clone()));
         if role == Role::AgentReflection {
             return reflection.clone();
         }

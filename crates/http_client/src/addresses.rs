@@ -3,9 +3,11 @@
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::error::Error;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-const MOST_URL: usize = 2_000;
+const MAX_URL_BYTES: usize = 2_000;
 
 /// Whether requests may go to this machine and its networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,33 +16,65 @@ pub enum PrivateAddresses {
     Allowed,
 }
 
-/// The URL, if its text allows a request. The resolver checks the addresses of its name.
-pub fn check_url(text: &str, private: PrivateAddresses) -> Result<Url, String> {
-    if text.len() > MOST_URL {
-        return Err(format!("the URL has {} characters; at most {MOST_URL} are allowed", text.len()));
+/// Why no request may go to a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UrlError {
+    /// The text is not a URL that a request could be sent to.
+    Malformed(String),
+    /// The host is, or resolves to, a private or reserved address.
+    PrivateHost(String),
+}
+
+impl UrlError {
+    /// The resolver's refusal, if that is why a request failed.
+    pub fn behind(error: &reqwest::Error) -> Option<&UrlError> {
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            if let Some(refused) = error.downcast_ref() {
+                return Some(refused);
+            }
+            cause = error.source();
+        }
+        None
     }
-    let url = Url::parse(text).map_err(|error| format!("it is not a URL: {error}"))?;
+}
+
+impl fmt::Display for UrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UrlError::Malformed(why) => f.write_str(why),
+            UrlError::PrivateHost(host) => write!(f, "{host} is a private or reserved address"),
+        }
+    }
+}
+
+impl Error for UrlError {}
+
+/// The URL, if its text allows a request. The resolver checks the addresses of its name.
+pub fn check_url(text: &str, private: PrivateAddresses) -> Result<Url, UrlError> {
+    let malformed = |why: String| Err(UrlError::Malformed(why));
+    if text.len() > MAX_URL_BYTES {
+        return malformed(format!("the URL has {} bytes; at most {MAX_URL_BYTES} are allowed", text.len()));
+    }
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(error) => return malformed(format!("it is not a URL: {error}")),
+    };
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("the URL must begin with http:// or https://, not {}:", url.scheme()));
+        return malformed(format!("the URL must begin with http:// or https://, not {}:", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("the URL must not contain a user name or a password".into());
+        return malformed("the URL must not contain a user name or a password".into());
     }
-    let host = url.host_str().ok_or("the URL names no host")?;
+    let Some(host) = url.host_str() else { return malformed("the URL names no host".into()) };
     let number: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
     // A name may end with the dot of the DNS root.
     let name = host.strip_suffix('.').unwrap_or(host);
     let is_local_name = name == "localhost" || name.ends_with(".localhost");
     if private == PrivateAddresses::Refused && (is_local_name || number.is_some_and(is_private)) {
-        return Err(refused(host));
+        return Err(UrlError::PrivateHost(host.to_owned()));
     }
     Ok(url)
-}
-
-fn refused(host: &str) -> String {
-    format!(
-        "{host} is a private or reserved address, and the configuration does not allow those (webhooks_private, fetch_private)"
-    )
 }
 
 /// Resolves names, and refuses names with a private address.
@@ -54,7 +88,7 @@ impl Resolve for GuardedResolver {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
             // One private address is enough to refuse, since the connector may choose any of them.
             if private == PrivateAddresses::Refused && found.iter().any(|address| is_private(address.ip())) {
-                return Err(refused(&host).into());
+                return Err(UrlError::PrivateHost(host).into());
             }
             let found: Addrs = Box::new(found.into_iter());
             Ok(found)
@@ -208,7 +242,11 @@ mod tests {
     #[tokio::test]
     async fn h7_sec_s31_s32_a_name_that_resolves_to_a_private_address_is_refused() {
         let name = || "localhost".parse::<Name>().unwrap();
-        assert!(GuardedResolver(PrivateAddresses::Refused).resolve(name()).await.is_err());
+        let error = GuardedResolver(PrivateAddresses::Refused).resolve(name()).await.err().expect("refused");
+        assert_eq!(error.downcast_ref(), Some(&UrlError::PrivateHost("localhost".into())));
         assert!(GuardedResolver(PrivateAddresses::Allowed).resolve(name()).await.is_ok());
+        let client = crate::guarded_builder(PrivateAddresses::Refused).build().unwrap();
+        let failed = client.get("http://localhost:1/").send().await.expect_err("refused");
+        assert_eq!(UrlError::behind(&failed), Some(&UrlError::PrivateHost("localhost".into())));
     }
 }

@@ -10,7 +10,7 @@ mod addresses;
 mod retry_after;
 pub mod sse;
 
-pub use addresses::{GuardedResolver, PrivateAddresses, check_url, is_private};
+pub use addresses::{GuardedResolver, PrivateAddresses, UrlError, check_url, is_private};
 pub use retry_after::retry_after;
 
 use reqwest::redirect::Policy;

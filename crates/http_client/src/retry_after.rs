@@ -4,7 +4,7 @@ use reqwest::header::HeaderMap;
 use std::time::{Duration, SystemTime};
 
 /// A longer wait counts as this one: a day.
-const LONGEST_MS: f64 = 86_400_000.0;
+const MAX_WAIT_MS: f64 = 86_400_000.0;
 
 /// The header has seconds or a date. A date is compared with the server's clock if the response has a `Date`.
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
@@ -22,7 +22,7 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 }
 
 fn limited(ms: f64) -> Duration {
-    Duration::from_millis(ms.clamp(0.0, LONGEST_MS).ceil() as u64)
+    Duration::from_millis(ms.clamp(0.0, MAX_WAIT_MS).ceil() as u64)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! characters, since one bad byte should not lose a paid answer.
 
 /// Longer than any event of an answer within its limit: text may be six times as long when it is written as JSON.
-const MOST_EVENT: usize = 24 * 1024 * 1024;
+const MAX_EVENT_BYTES: usize = 24 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -13,7 +13,7 @@ pub struct Event {
     pub data: String,
 }
 
-/// An event was longer than `MOST_EVENT`.
+/// An event was longer than `MAX_EVENT_BYTES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -40,7 +40,7 @@ impl Parser {
             }
         }
         let held = self.line.len() + self.name.len() + self.data.as_ref().map_or(0, String::len);
-        if held > MOST_EVENT { Err(TooLong) } else { Ok(()) }
+        if held > MAX_EVENT_BYTES { Err(TooLong) } else { Ok(()) }
     }
 
     /// Call at the end of the stream. A last event without its blank line counts; the caller checks whether the answer is complete.

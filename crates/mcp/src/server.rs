@@ -1,8 +1,8 @@
 //! The MCP server through which other programs use runs: tools and resources over HTTP without sessions, or over standard input
-//! and output. It supports both protocol versions and keeps no state between requests. A `ToolProvider` carries the tools out.
+//! and output. It supports both protocol versions and has no state between requests. A `ToolProvider` carries the tools out.
 
 use async_trait::async_trait;
-use engine::effect::Class;
+use engine::effect::RepeatSafety;
 use http::{Request, Response};
 use http_body::Body;
 use rmcp::model::{
@@ -21,9 +21,9 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The same limit as for every request of the API.
-const MAX_BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 /// Lists depend on the caller and change at any time, so clients must not cache them.
-const CACHE_MS: u64 = 0;
+const CACHE_TTL_MS: u64 = 0;
 
 /// One tool as a client sees it.
 pub struct ToolDefinition {
@@ -31,7 +31,7 @@ pub struct ToolDefinition {
     pub description: &'static str,
     /// The JSON schema of its arguments.
     pub schema: Value,
-    pub class: Class,
+    pub class: RepeatSafety,
     /// Changes or removes something that exists.
     pub destructive: bool,
 }
@@ -81,7 +81,7 @@ where
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(MAX_BODY)
+        .with_max_request_body_bytes(MAX_BODY_BYTES)
         .disable_allowed_hosts();
     let service = StreamableHttpService::new(
         move || Ok(ProviderHandler(provider.clone())),
@@ -127,7 +127,7 @@ impl ServerHandler for ProviderHandler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let mut listed = ListToolsResult::with_all_items(self.0.tools().into_iter().map(tool).collect());
-        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_MS), Some(CacheScope::Private));
+        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_TTL_MS), Some(CacheScope::Private));
         Ok(listed)
     }
 
@@ -194,7 +194,7 @@ impl ServerHandler for ProviderHandler {
         };
         let mut listed = ListResourcesResult::with_all_items(entries.into_iter().map(resource).collect());
         listed.next_cursor = next;
-        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_MS), Some(CacheScope::Private));
+        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_TTL_MS), Some(CacheScope::Private));
         Ok(listed)
     }
 
@@ -206,7 +206,7 @@ impl ServerHandler for ProviderHandler {
         let templates =
             self.0.resource_templates().into_iter().map(|(template, name)| ResourceTemplate::new(template, name));
         let mut listed = ListResourceTemplatesResult::with_all_items(templates.collect());
-        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_MS), Some(CacheScope::Private));
+        (listed.ttl_ms, listed.cache_scope) = (Some(CACHE_TTL_MS), Some(CacheScope::Private));
         Ok(listed)
     }
 
@@ -220,7 +220,7 @@ impl ServerHandler for ProviderHandler {
             Ok((media_type, text)) => {
                 let contents = ResourceContents::text(text, request.uri).with_mime_type(media_type);
                 let result = ReadResourceResult::new(vec![contents]);
-                Ok(result.with_ttl_ms(CACHE_MS).with_cache_scope(CacheScope::Private).into())
+                Ok(result.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Private).into())
             }
             // The newer protocol version has no error code for this.
             Err(RequestError::NotFound(why)) if !modern => Err(ErrorData::resource_not_found(why, None)),
@@ -238,8 +238,8 @@ fn error_data(error: RequestError) -> ErrorData {
 fn tool(definition: ToolDefinition) -> Tool {
     let schema = definition.schema.as_object().cloned().unwrap_or_default();
     let mut hints = ToolAnnotations::new();
-    hints.read_only_hint = Some(definition.class == Class::ReadOnly);
-    hints.idempotent_hint = Some(definition.class != Class::Once);
+    hints.read_only_hint = Some(definition.class == RepeatSafety::ReadOnly);
+    hints.idempotent_hint = Some(definition.class != RepeatSafety::Once);
     hints.destructive_hint = Some(definition.destructive);
     hints.open_world_hint = Some(false);
     Tool::new(definition.name, definition.description, Arc::new(schema)).with_annotations(hints)

@@ -1,6 +1,6 @@
 //! MCP servers over HTTP whose answers exceed the limits, as JSON and as events.
 
-use effects::tools::{Offer, Toolbox};
+use effects::tools::{OfferedTool, Toolbox};
 use engine::effect::{EffectId, Outcome, ToolCall};
 use mcp::client::{McpServer, ServerConfig};
 use serde_json::{Value, json};
@@ -94,14 +94,14 @@ fn answer(message: &Value, calls: &AtomicUsize) -> (&'static str, &'static str, 
     }
 }
 
-async fn called(server: &McpServer, offer: &Offer) -> Result<Value, String> {
+async fn called(server: &McpServer, offer: &OfferedTool) -> Result<Value, String> {
     let call = ToolCall {
         tool: offer.name.clone(),
         arguments: json!({}),
         granted: vec![offer.name.clone()],
         home_document: None,
         props: json!({}),
-        outside: None,
+        external: None,
         answered: None,
         agent: None,
     };

@@ -1,16 +1,16 @@
 //! The parser of MCP messages holds against any bytes, and its cost is linear.
 
-use mcp::client::messages::Outline;
+use mcp::client::messages::MessageScanner;
 use simulation::fuzz::{Target, assert_linear, assert_sound};
 
-fn outline(bytes: &[u8]) {
-    let mut outline = Outline::default();
-    bytes.chunks(7).for_each(|part| outline.take(part));
-    // If the JSON parser finds the id of an answer, the outline found the same one.
+fn scanner(bytes: &[u8]) {
+    let mut scanner = MessageScanner::default();
+    bytes.chunks(7).for_each(|part| scanner.scan(part));
+    // If the JSON parser finds the id of an answer, the scanner found the same one.
     let read = serde_json::from_slice::<serde_json::Value>(bytes).ok().filter(|message| message["method"].is_null());
     let known = read.as_ref().and_then(|message| message.as_object()?.get("id")).filter(|id| id.is_u64());
-    if let (Some(id), None) = (known, outline.error()) {
-        assert_eq!(outline.answers(), Some(id));
+    if let (Some(id), None) = (known, scanner.error()) {
+        assert_eq!(scanner.answered_id(), Some(id));
     }
 }
 
@@ -23,7 +23,7 @@ const MESSAGES: Target = Target {
         r#"{"id":1,"method":"elicitation/create","params":{}}"#,
     ],
     words: &["{", "}", "[", "]", "\"", "\\", ":", ",", "\"id\":", "\"method\":", "null", "1", " ", "\n"],
-    parse: outline,
+    parse: scanner,
 };
 
 #[test]
@@ -34,6 +34,6 @@ fn fuzz_mcp_messages() {
 #[test]
 fn r8_twice_the_message_costs_at_most_two_and_a_half_times() {
     for unit in ["{", "{\"id\":", "\"\\", "[[", ",,", ":", "{\"a\":{}}"] {
-        assert_linear("mcp", unit, 500_000, |bytes| Outline::default().take(bytes));
+        assert_linear("mcp", unit, 500_000, |bytes| MessageScanner::default().scan(bytes));
     }
 }

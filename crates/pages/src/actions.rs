@@ -1,18 +1,18 @@
 //! The actions of each page, and who may take them. Permission is checked when a page is opened and again when an action is
 //! executed, since it may have been revoked in between.
 
-use crate::page::OfferedAction;
+use crate::Pages;
 use crate::path::PageSubject;
-use crate::{Pages, merged};
 use effects::tools::{Action, Authorization, Registry};
+use engine::effect::RepeatSafety;
 use engine::ids::{DocumentId, ProjectId, RunId};
 use engine::run::{Command, Lane};
 use runtime::ports::StoreError;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// The commands that the page of a run offers.
+/// A command to a run, as the page of the run offers it. With its parameters it becomes a `Command` of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CommandKind {
+pub enum OfferedCommand {
     Answer,
     Say,
     Pause,
@@ -20,37 +20,39 @@ pub(crate) enum CommandKind {
     Cancel,
 }
 
-impl CommandKind {
-    const ALL: [CommandKind; 5] =
-        [CommandKind::Answer, CommandKind::Say, CommandKind::Pause, CommandKind::Resume, CommandKind::Cancel];
+impl OfferedCommand {
+    const ALL: [OfferedCommand; 5] = [
+        OfferedCommand::Answer,
+        OfferedCommand::Say,
+        OfferedCommand::Pause,
+        OfferedCommand::Resume,
+        OfferedCommand::Cancel,
+    ];
 
     /// Name, parameters, description.
     fn usage(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            CommandKind::Answer => ("answer", "text, question_id?", "Answer the run's open question."),
-            CommandKind::Say => ("say", "text", "Tell the run something; its next model call sees it."),
-            CommandKind::Pause => ("pause", "", "Start nothing new; calls in flight finish."),
-            CommandKind::Resume => ("resume", "", "Let a paused run go on."),
-            CommandKind::Cancel => ("cancel", "", "End the run."),
+            OfferedCommand::Answer => ("answer", "text, question_id?", "Answer the run's open question."),
+            OfferedCommand::Say => ("say", "text", "Tell the run something; its next model call sees it."),
+            OfferedCommand::Pause => ("pause", "", "Start nothing new; calls in flight finish."),
+            OfferedCommand::Resume => ("resume", "", "Let a paused run go on."),
+            OfferedCommand::Cancel => ("cancel", "", "End the run."),
         }
     }
 
     fn schema(self) -> Value {
         let text = json!({"type": "string", "minLength": 1});
         let (properties, required) = match self {
-            CommandKind::Answer => {
+            OfferedCommand::Answer => {
                 (json!({"text": text, "question_id": {"type": "string", "format": "uuid"}}), json!(["text"]))
             }
-            CommandKind::Say => (json!({"text": text}), json!(["text"])),
-            CommandKind::Pause | CommandKind::Resume | CommandKind::Cancel => (json!({}), json!([])),
+            OfferedCommand::Say => (json!({"text": text}), json!(["text"])),
+            OfferedCommand::Pause | OfferedCommand::Resume | OfferedCommand::Cancel => (json!({}), json!([])),
         };
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 
-    pub(crate) fn command(self, subject: PageSubject, arguments: &Value) -> Result<(RunId, Command), String> {
-        let PageSubject::Run(run) = subject else {
-            return Err("this page is not the page of a run, and only runs take commands".into());
-        };
+    pub(crate) fn command(self, arguments: &Value) -> Result<Command, String> {
         let known: Vec<&str> = self.usage().1.split(", ").map(|name| name.trim_end_matches('?')).collect();
         if let Some(other) =
             arguments.as_object().and_then(|map| map.keys().find(|name| !known.contains(&name.as_str())))
@@ -65,110 +67,137 @@ impl CommandKind {
             Value::Null => None,
             id => Some(id.as_str().and_then(|id| id.parse().ok()).ok_or("`question_id` must be a full UUID")?),
         };
-        Ok((
-            run,
-            match self {
-                CommandKind::Answer => Command::Answer { question, text: text()? },
-                CommandKind::Say => Command::Say { text: text()?, node: None, lane: Lane::Steer },
-                CommandKind::Pause => Command::Pause,
-                CommandKind::Resume => Command::Resume,
-                CommandKind::Cancel => Command::Cancel,
-            },
-        ))
+        Ok(match self {
+            OfferedCommand::Answer => Command::Answer { question, text: text()? },
+            OfferedCommand::Say => Command::Say { text: text()?, node: None, lane: Lane::Steer },
+            OfferedCommand::Pause => Command::Pause,
+            OfferedCommand::Resume => Command::Resume,
+            OfferedCommand::Cancel => Command::Cancel,
+        })
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// A tool, by its name in the registry.
-    Tool(&'static str),
-    Command(CommandKind),
-}
-
-/// An action on one page, with the parameters that the page fixes.
+/// What a reader may do on one page.
 #[derive(Clone, Debug)]
-pub(crate) struct PageAction {
-    pub operation: Operation,
-    fixed: Vec<(&'static str, String)>,
+pub enum PageAction {
+    /// An action of the registry, with the parameters that the page fixes.
+    Tool { at: PageSubject, action: Action, fixed: Vec<(&'static str, String)> },
+    /// A command to the run whose page it is.
+    Command { run: RunId, command: OfferedCommand },
 }
 
 impl PageAction {
-    pub(crate) fn name(&self) -> &'static str {
-        match self.operation {
-            Operation::Tool(name) => name,
-            Operation::Command(command) => command.usage().0,
+    pub fn name(&self) -> &'static str {
+        match self {
+            PageAction::Tool { action, .. } => action.name,
+            PageAction::Command { command, .. } => command.usage().0,
         }
     }
 
-    pub(crate) fn fill(&self, params: &Value) -> Result<Value, String> {
-        merged(params, &self.fixed)
+    pub fn description(&self) -> &'static str {
+        match self {
+            PageAction::Tool { action, .. } => action.description,
+            PageAction::Command { command, .. } => command.usage().2,
+        }
     }
 
-    /// The action as the page shows it; `None` if the registry has no such tool.
-    pub(crate) fn offer(&self, registry: &Registry, at: PageSubject) -> Option<OfferedAction> {
-        let fixed: Vec<&str> = self.fixed.iter().map(|(name, _)| *name).collect();
-        match self.operation {
-            Operation::Tool(name) => registry.find(name).map(|action| OfferedAction::new(action, at, &fixed)),
-            Operation::Command(command) => {
-                let (name, params, description) = command.usage();
-                Some(OfferedAction {
-                    name,
-                    description,
-                    params: params.into(),
-                    schema: command.schema(),
-                    class: "once",
-                    at,
-                })
+    /// The names and the schema of the parameters that its reader gives, such as `title, content, type_key?`.
+    pub fn params(&self) -> (String, Value) {
+        match self {
+            PageAction::Tool { action, fixed, .. } => {
+                action.without(&fixed.iter().map(|(name, _)| *name).collect::<Vec<_>>())
+            }
+            PageAction::Command { command, .. } => (command.usage().1.into(), command.schema()),
+        }
+    }
+
+    pub fn class(&self) -> &'static str {
+        match self {
+            PageAction::Tool { action, .. } => action.class(),
+            PageAction::Command { .. } => RepeatSafety::Once,
+        }
+        .name()
+    }
+
+    pub fn path(&self) -> String {
+        match self {
+            PageAction::Tool { at, action, .. } => at.action(action.name),
+            PageAction::Command { run, command } => PageSubject::Run(*run).action(command.usage().0),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let (params, schema) = self.params();
+        json!({
+            "name": self.name(), "params": params, "description": self.description(), "class": self.class(),
+            "path": self.path(), "schema": schema,
+        })
+    }
+
+    pub(crate) fn only_reads(&self) -> bool {
+        matches!(self, PageAction::Tool { action, .. } if action.is_read())
+    }
+
+    /// The reader's parameters, with those that the page fixes.
+    pub(crate) fn fill(&self, params: &Value) -> Result<Value, String> {
+        let mut filled: Map<String, Value> = match params {
+            Value::Null => Map::new(),
+            Value::Object(params) => params.clone(),
+            _ => return Err("the parameters must be one JSON object".into()),
+        };
+        let PageAction::Tool { fixed, .. } = self else { return Ok(Value::Object(filled)) };
+        for (name, value) in fixed {
+            match filled.get(*name) {
+                Some(other) if !other.is_null() && other.as_str() != Some(value) => {
+                    return Err(format!("{name} is fixed by the page and is {value}; leave it out"));
+                }
+                _ => drop(filled.insert((*name).into(), json!(value))),
             }
         }
+        Ok(Value::Object(filled))
     }
 }
 
 /// Every action of a page, for any reader.
 pub(crate) fn actions_of(subject: PageSubject, registry: &Registry) -> Vec<PageAction> {
-    let tools = |names: &[&'static str], fixed: Vec<(&'static str, String)>| -> Vec<PageAction> {
-        names.iter().map(|name| PageAction { operation: Operation::Tool(name), fixed: fixed.clone() }).collect()
+    let tool = |action: &Action, fixed: &[(&'static str, String)]| PageAction::Tool {
+        at: subject,
+        action: *action,
+        fixed: fixed.to_vec(),
+    };
+    let tools = |names: &[&str], fixed: &[(&'static str, String)]| -> Vec<PageAction> {
+        names.iter().filter_map(|name| registry.find(name)).map(|action| tool(action, fixed)).collect()
     };
     match subject {
-        PageSubject::Whoami => tools(&["update_scratchpad", "search", "list_projects", "create_project"], vec![]),
-        PageSubject::Projects => tools(&["list_projects", "create_project"], vec![]),
+        PageSubject::Whoami => tools(&["update_scratchpad", "search", "list_projects", "create_project"], &[]),
+        PageSubject::Projects => tools(&["list_projects", "create_project"], &[]),
         PageSubject::Runs => Vec::new(),
-        PageSubject::Tools => tools(&registry.list().iter().map(|action| action.name).collect::<Vec<_>>(), vec![]),
+        PageSubject::Tools => registry.list().iter().map(|action| tool(action, &[])).collect(),
         PageSubject::Project(id) => tools(
             &["list_documents", "list_tasks", "search_documents", "create_document", "create_task", "update_project"],
-            vec![("project_id", id.to_string())],
+            &[("project_id", id.to_string())],
         ),
         PageSubject::Document(id) => {
-            let mut all = tools(&["update_document"], vec![("document_id", id.to_string())]);
-            all.extend(tools(&["create_document", "create_task"], vec![("parent_document_id", id.to_string())]));
-            all.extend(tools(&["link_entities"], vec![("src_id", id.to_string())]));
+            let mut all = tools(&["update_document"], &[("document_id", id.to_string())]);
+            all.extend(tools(&["create_document", "create_task"], &[("parent_document_id", id.to_string())]));
+            all.extend(tools(&["link_entities"], &[("src_id", id.to_string())]));
             all
         }
         PageSubject::Task(id) => {
-            let mut all = tools(&["update_task"], vec![("task_id", id.to_string())]);
-            all.extend(tools(&["link_entities"], vec![("src_id", id.to_string())]));
+            let mut all = tools(&["update_task"], &[("task_id", id.to_string())]);
+            all.extend(tools(&["link_entities"], &[("src_id", id.to_string())]));
             all
         }
-        PageSubject::Run(_) => {
-            CommandKind::ALL.map(|command| PageAction { operation: Operation::Command(command), fixed: vec![] }).into()
-        }
+        PageSubject::Run(run) => OfferedCommand::ALL.map(|command| PageAction::Command { run, command }).into(),
     }
 }
 
 impl Pages<'_> {
     /// The actions that this reader may take there now.
-    pub(super) async fn offers(&self, subject: PageSubject) -> Result<Vec<OfferedAction>, StoreError> {
+    pub(super) async fn permitted_actions(&self, subject: PageSubject) -> Result<Vec<PageAction>, StoreError> {
         let may_change = self.may_change(subject).await?;
         let actions = actions_of(subject, self.registry).into_iter();
-        let permitted = actions.filter(|action| self.is_granted(action) && (may_change || self.only_reads(action)));
-        Ok(permitted.filter_map(|action| action.offer(self.registry, subject)).collect())
-    }
-
-    pub(super) fn only_reads(&self, action: &PageAction) -> bool {
-        match action.operation {
-            Operation::Tool(name) => self.registry.find(name).is_some_and(Action::is_read),
-            Operation::Command(_) => false,
-        }
+        Ok(actions.filter(|action| self.is_allowed(action) && (may_change || action.only_reads())).collect())
     }
 
     /// Whether the reader's role allows changes there.
@@ -183,14 +212,12 @@ impl Pages<'_> {
     }
 
     /// Denied by default: a subagent takes granted actions only, and sends no commands to runs.
-    pub(super) fn is_granted(&self, action: &PageAction) -> bool {
-        let Operation::Tool(name) = action.operation else { return self.reader.agent.is_none() };
-        let needed = self.registry.find(name).map(Action::authorization);
-        match (&self.reader.agent, needed) {
-            (_, None) => false,
-            (None, Some(needed)) => needed != Authorization::Own,
-            (Some(_), Some(Authorization::Own | Authorization::Reading)) => true,
-            (Some(agent), Some(Authorization::Granted)) => agent.is_granted(name),
+    pub(super) fn is_allowed(&self, action: &PageAction) -> bool {
+        let PageAction::Tool { action, .. } = action else { return self.reader.agent.is_none() };
+        match (&self.reader.agent, action.authorization()) {
+            (None, needed) => needed != Authorization::SubagentsOnly,
+            (Some(_), Authorization::SubagentsOnly | Authorization::Everybody) => true,
+            (Some(agent), Authorization::PeopleAndGrantedSubagents) => agent.is_granted(action.name),
         }
     }
 

@@ -14,11 +14,11 @@ mod path;
 mod task_tools;
 mod views;
 
-pub use page::{OfferedAction, Page};
+pub use actions::{OfferedCommand, PageAction};
+pub use page::Page;
 pub use path::{PagePath, PageSubject};
 pub use task_tools::PageTools;
 
-use actions::{Operation, PageAction};
 use effects::tools::{Registry, VIEWER_ONLY};
 use engine::actor::ActorKind;
 use engine::effect::{EffectId, RunContext, ToolCall};
@@ -29,7 +29,7 @@ use engine::workspace::{ActorRecord, Mutation, Scope};
 use page::{QUOTED, line};
 use runtime::agents::AgentRecord;
 use runtime::ports::{Library, StoreError};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 /// The reader of a page, with current permissions.
 #[derive(Clone, Debug)]
@@ -104,34 +104,36 @@ impl Pages<'_> {
     }
 
     async fn actions(&self, subject: PageSubject) -> Result<Page, StoreError> {
-        let offers = self.offers(subject).await?;
-        let lines = offers.iter().map(|offer| {
+        let actions = self.permitted_actions(subject).await?;
+        let lines = actions.iter().map(|action| {
             format!(
                 "- `{}({})`: {} Describe: GET {}. Execute: POST there.\n",
-                offer.name,
-                offer.params,
-                offer.description,
-                offer.path()
+                action.name(),
+                action.params().0,
+                action.description(),
+                action.path()
             )
         });
         let text = page::listed(lines.collect(), "There is nothing you may do here but read.");
-        Ok(Page::new(200, format!("{subject}/actions"), format!("Actions at {subject}")).paragraph(text).offers(offers))
+        Ok(Page::new(200, format!("{subject}/actions"), format!("Actions at {subject}"))
+            .paragraph(text)
+            .actions(actions))
     }
 
     async fn description(&self, subject: PageSubject, name: &str) -> Result<Page, StoreError> {
-        let offer = match self.permitted(subject, name).await? {
-            Ok(action) => action.offer(self.registry, subject),
+        let action = match self.permitted_action(subject, name).await? {
+            Ok(action) => action,
             Err(refused) => return Ok(*refused),
         };
-        let Some(offer) = offer else { return Ok(not_found()) };
-        let schema = serde_json::to_string_pretty(&offer.schema).unwrap_or_default();
-        Ok(Page::new(200, offer.path(), name)
-            .fact("class", offer.class)
-            .fact("params", offer.params.as_str())
-            .paragraph(offer.description)
+        let (params, schema) = action.params();
+        let schema = serde_json::to_string_pretty(&schema).unwrap_or_default();
+        Ok(Page::new(200, action.path(), name)
+            .fact("class", action.class())
+            .fact("params", params)
+            .paragraph(action.description())
             .section("Parameters", &format!("```json\n{schema}\n```"))
-            .section("Execute", &format!("POST {} with a JSON object of these parameters.", offer.path()))
-            .offers(vec![offer]))
+            .section("Execute", &format!("POST {} with a JSON object of these parameters.", action.path()))
+            .actions(vec![action]))
     }
 
     /// Carries out an action of a page. The caller commits the result.
@@ -145,7 +147,7 @@ impl Pages<'_> {
         if !self.is_visible(subject).await? {
             return Ok(ActionResult::refused(not_found()));
         }
-        let action = match self.permitted(subject, name).await? {
+        let action = match self.permitted_action(subject, name).await? {
             Ok(action) => action,
             Err(refused) => return Ok(ActionResult::refused(*refused)),
         };
@@ -153,15 +155,15 @@ impl Pages<'_> {
             Ok(arguments) => arguments,
             Err(why) => return Ok(ActionResult::refused(rejected(subject, name, &why))),
         };
-        match action.operation {
-            Operation::Tool(tool) => self.call(subject, tool, arguments, cause).await,
-            Operation::Command(command) => Ok(match command.command(subject, &arguments) {
+        match action {
+            PageAction::Tool { action, .. } => self.call(subject, action.name, arguments, cause).await,
+            PageAction::Command { run, command } => Ok(match command.command(&arguments) {
                 Ok(command) => {
                     let said = format!("The run was sent the command {name}.");
                     ActionResult {
                         page: done(subject, name, &said, Value::Null),
                         mutations: Vec::new(),
-                        command: Some(command),
+                        command: Some((run, command)),
                     }
                 }
                 Err(why) => ActionResult::refused(rejected(subject, name, &why)),
@@ -193,7 +195,7 @@ impl Pages<'_> {
             granted,
             home_document,
             props,
-            outside: None,
+            external: None,
             answered: None,
             agent: None,
         };
@@ -212,13 +214,17 @@ impl Pages<'_> {
     }
 
     /// The action, or a page with the reason for the refusal and the valid actions.
-    async fn permitted(&self, subject: PageSubject, name: &str) -> Result<Result<PageAction, Box<Page>>, StoreError> {
+    async fn permitted_action(
+        &self,
+        subject: PageSubject,
+        name: &str,
+    ) -> Result<Result<PageAction, Box<Page>>, StoreError> {
         let known = actions::actions_of(subject, self.registry).into_iter().find(|action| action.name() == name);
         let (page, said) = match known {
-            Some(action) if !self.is_granted(&action) => {
+            Some(action) if !self.is_allowed(&action) => {
                 (Page::new(403, subject.action(name), "Forbidden"), self.why_not(name))
             }
-            Some(action) if self.only_reads(&action) || self.may_change(subject).await? => return Ok(Ok(action)),
+            Some(action) if action.only_reads() || self.may_change(subject).await? => return Ok(Ok(action)),
             Some(_) => {
                 let said =
                     format!("{name} is for editors: you may only read what is at {subject}. Nothing was changed.");
@@ -233,20 +239,20 @@ impl Pages<'_> {
     }
 
     fn why_not(&self, name: &str) -> String {
-        match (&self.reader.agent, name) {
-            (None, _) => format!("{name} is for subagents: only they have a scratchpad. Nothing was changed."),
-            (Some(agent), _) => {
+        match &self.reader.agent {
+            None => format!("{name} is for subagents: only they have a scratchpad. Nothing was changed."),
+            Some(agent) => {
                 format!("{name} was not granted to {}. Its owner may grant it. Nothing was changed.", agent.handle)
             }
         }
     }
 
     async fn valid_here(&self, page: Page, subject: PageSubject, said: &str) -> Result<Page, StoreError> {
-        let offers = self.offers(subject).await?;
-        let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
+        let actions = self.permitted_actions(subject).await?;
+        let names: Vec<&str> = actions.iter().map(PageAction::name).collect();
         let valid = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let said = format!("{said} Valid actions at {subject}: {valid}.");
-        Ok(page.fact("error", said.as_str()).paragraph(said).offers(offers))
+        Ok(page.fact("error", said.as_str()).paragraph(said).actions(actions))
     }
 }
 
@@ -292,22 +298,4 @@ fn done(subject: PageSubject, name: &str, summary: &str, result: Value) -> Page 
         None if result.is_null() => String::new(),
         None => format!("{QUOTED}\n\n```json\n{}\n```", line(result)),
     })
-}
-
-/// The caller's parameters, with those that the page fixes.
-fn merged(params: &Value, fixed: &[(&'static str, String)]) -> Result<Value, String> {
-    let mut merged: Map<String, Value> = match params {
-        Value::Null => Map::new(),
-        Value::Object(params) => params.clone(),
-        _ => return Err("the parameters must be one JSON object".into()),
-    };
-    for (name, value) in fixed {
-        match merged.get(*name) {
-            Some(other) if !other.is_null() && other.as_str() != Some(value) => {
-                return Err(format!("{name} is fixed by the page and is {value}; leave it out"));
-            }
-            _ => drop(merged.insert((*name).into(), json!(value))),
-        }
-    }
-    Ok(Value::Object(merged))
 }

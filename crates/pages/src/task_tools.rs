@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The longest part of a page that one step sees, in characters.
-const SHOWN: usize = 24_000;
+const MAX_PAGE_CHARS: usize = 24_000;
 
 /// Carries out task tools on pages.
 pub struct PageTools {
@@ -99,12 +99,12 @@ fn outcome(page: &Page, summary: String, read: bool, mutations: Vec<Mutation>) -
 /// Says how much is left out.
 fn cut(text: &str) -> String {
     let characters = text.chars().count();
-    if characters <= SHOWN {
+    if characters <= MAX_PAGE_CHARS {
         return text.to_owned();
     }
-    let marker = format!("\n\n[cut here: {SHOWN} of {characters} characters are shown]");
-    let kept = SHOWN - marker.chars().count();
-    text.chars().take(kept).chain(marker.chars()).collect()
+    let marker = format!("\n\n[cut here: {MAX_PAGE_CHARS} of {characters} characters are shown]");
+    let room = MAX_PAGE_CHARS - marker.chars().count();
+    text.chars().take(room).chain(marker.chars()).collect()
 }
 
 async fn read(store: &dyn Library, agent: &AgentRecord) -> Result<ToolOutcome, StoreError> {
@@ -145,7 +145,7 @@ mod tests {
     fn a_page_that_was_cut_says_how_much_is_shown() {
         assert_eq!(cut("short"), "short");
         let long = cut(&"ä".repeat(30_000));
-        assert_eq!(long.chars().count(), SHOWN);
+        assert_eq!(long.chars().count(), MAX_PAGE_CHARS);
         assert!(long.ends_with("[cut here: 24000 of 30000 characters are shown]"), "{}", &long[long.len() - 80..]);
     }
 }

@@ -4,14 +4,14 @@ use crate::page::{Page, QUOTED, item, line, listed, quoted};
 use crate::path::PageSubject;
 use crate::{Pages, Reader};
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
-use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::task::MAX_SCRATCHPAD_CHARS;
 use runtime::ports::{DocumentFilter, RunFilter, StoreError, TaskFilter};
 use serde_json::{Value, json};
 
 /// How many items of each kind a page lists.
-const LISTED: usize = 50;
+const MAX_ITEMS_LISTED: usize = 50;
 /// The characters of a text on one page; the rest is on the next pages.
-const TEXT: usize = 20_000;
+const MAX_TEXT_CHARS: usize = 20_000;
 const EMPTY_PAD: &str =
     "_Your scratchpad is empty. Use the `update_scratchpad` action to save notes for your future self._";
 
@@ -29,7 +29,7 @@ impl Pages<'_> {
             PageSubject::Tools => None,
         };
         match page {
-            Some(page) => Ok(Some(page.offers(self.offers(subject).await?))),
+            Some(page) => Ok(Some(page.actions(self.permitted_actions(subject).await?))),
             None => Ok(None),
         }
     }
@@ -61,14 +61,15 @@ impl Pages<'_> {
                     .section("Who you are", &quoted(&agent.identity))
             }
         };
-        let projects = self.store.projects(&self.reader.scope, None, LISTED).await?;
+        let projects = self.store.projects(&self.reader.scope, None, MAX_ITEMS_LISTED).await?;
         let lines = projects.iter().map(|project| item(PageSubject::Project(project.id), &project.title, "")).collect();
         page = page
             .data("projects", project_list(&projects))
             .section("Your projects", &listed(lines, "You have no projects."));
-        let offers = self.offers(PageSubject::Whoami).await?;
-        let lines = offers.iter().map(|offer| {
-            format!("- `{}({})`: {} POST {}\n", offer.name, offer.params, offer.description, offer.path())
+        let actions = self.permitted_actions(PageSubject::Whoami).await?;
+        let lines = actions.iter().map(|action| {
+            let (name, params, about) = (action.name(), action.params().0, action.description());
+            format!("- `{name}({params})`: {about} POST {}\n", action.path())
         });
         page = page.section("Your actions", &listed(lines.collect(), "You may only read."));
         if let Some(agent) = agent {
@@ -85,7 +86,7 @@ impl Pages<'_> {
         let text = match content.is_empty() {
             true => EMPTY_PAD.to_owned(),
             false => format!(
-                "Version {version}, {characters} of {SCRATCHPAD_CHARACTERS} characters, as you left it:\n\n{}",
+                "Version {version}, {characters} of {MAX_SCRATCHPAD_CHARS} characters, as you left it:\n\n{}",
                 quoted(&content)
             ),
         };
@@ -94,7 +95,7 @@ impl Pages<'_> {
     }
 
     async fn projects(&self) -> Result<Page, StoreError> {
-        let projects = self.store.projects(&self.reader.scope, None, LISTED).await?;
+        let projects = self.store.projects(&self.reader.scope, None, MAX_ITEMS_LISTED).await?;
         let lines = projects.iter().map(|project| item(PageSubject::Project(project.id), &project.title, "")).collect();
         let page = Page::new(200, PageSubject::Projects, "Projects").data("projects", project_list(&projects));
         Ok(page.paragraph(listed(lines, "There is no project that you may see.")))
@@ -103,9 +104,9 @@ impl Pages<'_> {
     async fn project(&self, id: ProjectId) -> Result<Option<Page>, StoreError> {
         let scope = &self.reader.scope;
         let Some(project) = self.store.project(scope, id).await? else { return Ok(None) };
-        let of_project = DocumentFilter { project_id: Some(id), limit: LISTED, ..DocumentFilter::default() };
+        let of_project = DocumentFilter { project_id: Some(id), limit: MAX_ITEMS_LISTED, ..DocumentFilter::default() };
         let documents = self.store.documents(scope, of_project).await?;
-        let of_project = TaskFilter { project_id: Some(id), limit: LISTED, ..TaskFilter::default() };
+        let of_project = TaskFilter { project_id: Some(id), limit: MAX_ITEMS_LISTED, ..TaskFilter::default() };
         let tasks = self.store.tasks(scope, of_project).await?;
         let document_items =
             documents.iter().map(|document| item(PageSubject::Document(document.id), &document.title, ""));
@@ -130,7 +131,7 @@ impl Pages<'_> {
         let Some(document) = self.store.document(scope, id).await? else { return Ok(None) };
         let characters = document.content.chars().count();
         let from = from.min(characters);
-        let part: String = document.content.chars().skip(from).take(TEXT).collect();
+        let part: String = document.content.chars().skip(from).take(MAX_TEXT_CHARS).collect();
         let to = from + part.chars().count();
         let mut page = Page::new(200, PageSubject::Document(id), &document.title)
             .fact("kind", "document")
@@ -168,7 +169,7 @@ impl Pages<'_> {
     }
 
     async fn runs(&self) -> Result<Page, StoreError> {
-        let filter = RunFilter { limit: LISTED, ..RunFilter::default() };
+        let filter = RunFilter { limit: MAX_ITEMS_LISTED, ..RunFilter::default() };
         let runs = self.store.runs(&self.reader.scope, filter).await?;
         let lines = runs.iter().map(|run| {
             let objective: String = run.objective.chars().take(120).collect();

@@ -49,7 +49,7 @@ impl AgentRecord {
 
 /// One version of a scratchpad, and where it came from: a step of a run, its reflection, or a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PadVersion {
+pub struct ScratchpadVersion {
     pub version: i64,
     pub content: String,
     pub characters: u32,

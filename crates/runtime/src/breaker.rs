@@ -1,4 +1,4 @@
-//! Which providers are down. Shared by every run of the process, so that one dead provider is asked
+//! The circuit breaker: which providers are down. Shared by every run of the process, so that one dead provider is asked
 //! once in a while by one run, not all the time by all of them.
 
 use engine::run::Parked;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Consecutive connect or 5xx failures that park a provider.
-const FAILURES: u32 = 5;
+const MAX_FAILURES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Default)]
 pub struct Breaker {
@@ -65,10 +65,10 @@ impl Breaker {
     pub fn failed(&self, provider: &str, now: Timestamp) -> Option<Parked> {
         self.with(provider, |health| {
             health.failures += 1;
-            if health.failures < FAILURES {
+            if health.failures < MAX_FAILURES {
                 return None;
             }
-            health.pause = if health.pause.is_zero() { FIRST_PAUSE } else { (health.pause * 2).min(LONGEST_PAUSE) };
+            health.pause = if health.pause.is_zero() { FIRST_PAUSE } else { (health.pause * 2).min(MAX_PAUSE) };
             health.until = Some(Instant::now() + health.pause);
             Some(parked(provider, health.pause, now))
         })
@@ -102,7 +102,7 @@ mod tests {
         // Given a provider that a run parked whose clock is a day ahead
         let breaker = Breaker::default();
         let (ahead, behind) = (Timestamp(86_400_000), Timestamp(0));
-        (0..FAILURES).for_each(|_| drop(breaker.failed("p", ahead)));
+        (0..MAX_FAILURES).for_each(|_| drop(breaker.failed("p", ahead)));
         // When another run asks
         let parked = breaker.admit("p", behind).expect_err("parked");
         // Then it is told to wait for the pause, not for the day

@@ -13,7 +13,7 @@ use crate::run_commands::{CommandError, DriverMessage, PendingCommand, RunComman
 use crate::views::CheckpointWriter;
 use engine::actor::Actor;
 use engine::batch::RunRow;
-use engine::effect::{CallError, CallFailure, EffectAttempt, EffectId, Outcome, ToolOutcome, Work, only_creates};
+use engine::effect::{CallError, CallFailure, EffectAttempt, EffectId, Outcome, ToolOutcome, Work};
 use engine::event::Event;
 use engine::projection;
 use engine::run::{Command, Parked, Run, Status};
@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// How long calls in flight may take to finish once the process is asked to stop.
-const DRAIN: Duration = Duration::from_secs(8);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 /// Commits a tool may lose to other writers of the same document before it is refused.
-const CONFLICTS: u32 = 3;
+const MAX_CONFLICTS: u32 = 3;
 
 /// Why a driver let go of its run.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,15 +73,20 @@ pub(crate) struct Driver {
     lease: Lease,
     run: Run,
     time: RunClock,
-    keeper: CheckpointWriter,
+    checkpoints: CheckpointWriter,
     messages: mpsc::UnboundedReceiver<DriverMessage>,
-    flights: JoinSet<(EffectId, u32, Outcome)>,
+    in_flight: JoinSet<(EffectId, u32, Outcome)>,
+    /// The provider of each model call in flight.
     providers: HashMap<EffectId, String>,
     since_commit: Vec<Input>,
+    /// Attempts whose intents are drafted; they start once the draft is committed.
     ready: Vec<EffectAttempt>,
     wake_at: Option<Timestamp>,
+    /// How often a commit failed because this entity had changed.
     conflicts: HashMap<Uuid, u32>,
+    /// The entities whose version each drafted call relies on.
     drafted: Vec<(EffectId, Vec<Uuid>)>,
+    /// Calls that lost to other writers too often, with the error the model is shown.
     denied: HashMap<EffectId, String>,
     stopping: CancellationToken,
     drain_until: Option<Instant>,
@@ -101,7 +106,7 @@ impl Driver {
             Ok(run) => run,
             Err(end) => return end,
         };
-        time.reach(run.shared.updated_at);
+        time.advance_to(run.shared.updated_at);
         let mut driver = Driver {
             commands,
             performer,
@@ -109,9 +114,9 @@ impl Driver {
             lease: claimed.lease,
             run,
             time,
-            keeper: CheckpointWriter::default(),
+            checkpoints: CheckpointWriter::default(),
             messages,
-            flights: JoinSet::new(),
+            in_flight: JoinSet::new(),
             providers: HashMap::new(),
             since_commit: Vec::new(),
             ready: Vec::new(),
@@ -122,26 +127,26 @@ impl Driver {
             stopping,
             drain_until: None,
         };
-        driver.tell(Input::TakenOver(claimed.last_seen));
+        driver.take_input(Input::TakenOver(claimed.last_seen));
         if driver.run.shared.status() == Status::WaitingOnUser
             && let Some(deadline) = driver.run.due(driver.now()).wake_at
         {
             // Nobody else would have been given a run that waits for people.
-            driver.tell(Input::Overdue(deadline));
+            driver.take_input(Input::Overdue(deadline));
         }
-        match driver.turn().await {
+        match driver.drive_until_rest().await {
             Ok(()) => DriveEnd::AtRest,
             Err(end) => end,
         }
     }
 
     /// Until the run is at rest: act on all that is due, commit, let the calls go, wait for the next thing.
-    async fn turn(&mut self) -> Result<(), DriveEnd> {
+    async fn drive_until_rest(&mut self) -> Result<(), DriveEnd> {
         loop {
-            self.settle().await?;
+            self.advance().await?;
             let status = self.run.shared.status();
             // What is still in flight for a run that ended is nobody's any more, and is dropped with the driver.
-            if status.is_terminal() || (!status.is_live() && self.flights.is_empty()) {
+            if status.is_terminal() || (!status.is_live() && self.in_flight.is_empty()) {
                 return Ok(());
             }
             self.wait().await?;
@@ -152,8 +157,8 @@ impl Driver {
         self.time.now().max(self.run.shared.updated_at)
     }
 
-    /// Let the run learn of something, and remember it until it is committed.
-    fn tell(&mut self, mut input: Input) {
+    /// Applies an input to the run, and remembers it until it is committed.
+    fn take_input(&mut self, mut input: Input) {
         let now = self.now();
         Self::apply(&mut self.run, &mut input, now);
         self.since_commit.push(input);
@@ -165,7 +170,7 @@ impl Driver {
             Input::Outcome { effect, attempt, outcome, parked } => {
                 run.outcome(effect, *attempt, outcome.clone(), parked.clone(), now)
             }
-            // Nothing told here is in the log yet. What is refused now, perhaps because of a command that was
+            // Nothing of this input is in the log yet. What is refused now, perhaps because of a command that was
             // recorded elsewhere meanwhile, never will be.
             Input::Command { command, actor, reply } => {
                 if let Err(refusal) = run.command(command.clone(), *actor, now)
@@ -180,7 +185,7 @@ impl Driver {
     }
 
     /// Perform what is built in, record what is intended, commit, and only then act on the outside.
-    async fn settle(&mut self) -> Result<(), DriveEnd> {
+    async fn advance(&mut self) -> Result<(), DriveEnd> {
         loop {
             self.perform_inline().await?;
             self.intend();
@@ -188,8 +193,8 @@ impl Driver {
                 break;
             }
         }
-        for job in std::mem::take(&mut self.ready) {
-            self.launch(job);
+        for attempt in std::mem::take(&mut self.ready) {
+            self.start_call(attempt);
         }
         Ok(())
     }
@@ -200,13 +205,13 @@ impl Driver {
 
     async fn perform_inline(&mut self) -> Result<(), DriveEnd> {
         while let Some(effect) = self.run.due(self.now()).inline.into_iter().next() {
-            let Some(job) = self.run.inline_job(&effect, self.now()) else { return Ok(()) };
-            if self.run.has_drafted_changes() && reads(&job) && !self.commit().await? {
+            let Some(attempt) = self.run.inline_attempt(&effect, self.now()) else { return Ok(()) };
+            if self.run.has_drafted_changes() && self.sees_earlier_changes(&attempt) && !self.commit().await? {
                 continue;
             }
             let outcome = match self.denied.get(&effect) {
                 Some(why) => Outcome::Tool(ToolOutcome::refused(why.as_str())),
-                None => perform(self.performer.as_ref(), job).await,
+                None => perform(self.performer.as_ref(), attempt).await,
             };
             match &outcome {
                 Outcome::Tool(ToolOutcome { mutations, .. }) => {
@@ -225,6 +230,10 @@ impl Driver {
         Ok(())
     }
 
+    fn sees_earlier_changes(&self, attempt: &EffectAttempt) -> bool {
+        matches!(&attempt.work, Work::Tool(call) if self.performer.sees_earlier_changes(call))
+    }
+
     /// Record the intents of every call that may go out now.
     fn intend(&mut self) {
         self.ready.clear();
@@ -235,7 +244,7 @@ impl Driver {
             let due = self.run.due(self.now());
             self.wake_at = due.wake_at;
             let mut moved = false;
-            for effect in due.outside {
+            for effect in due.external {
                 let seq = self.run.shared.last_seq;
                 if let Err(parked) = self.admit(&effect) {
                     self.wake_at = Some(self.wake_at.map_or(parked.until, |at| at.min(parked.until)));
@@ -243,7 +252,7 @@ impl Driver {
                     continue;
                 }
                 match self.run.intend(&effect, self.now()) {
-                    Some(job) => self.ready.push(job),
+                    Some(attempt) => self.ready.push(attempt),
                     // Refused for good: the state moved on, and so may what is due.
                     None => moved |= self.run.shared.last_seq != seq,
                 }
@@ -256,20 +265,20 @@ impl Driver {
 
     fn admit(&self, effect: &EffectId) -> Result<(), Parked> {
         let Some(provider) = self.run.provider(effect) else { return Ok(()) };
-        if self.run.shared.probes {
+        if self.run.shared.probe_wanted {
             self.breaker.probe_now(provider);
         }
         self.breaker.admit(provider, self.now())
     }
 
-    fn launch(&mut self, job: EffectAttempt) {
-        if let Work::Model(call) = &job.work {
-            self.providers.insert(job.effect.clone(), call.model.provider.clone());
+    fn start_call(&mut self, attempt: EffectAttempt) {
+        if let Work::Model(call) = &attempt.work {
+            self.providers.insert(attempt.effect.clone(), call.model.provider.clone());
         }
         let performer = self.performer.clone();
-        self.flights.spawn(async move {
-            let (effect, attempt) = (job.effect.clone(), job.attempt);
-            (effect, attempt, perform(performer.as_ref(), job).await)
+        self.in_flight.spawn(async move {
+            let (effect, number) = (attempt.effect.clone(), attempt.number);
+            (effect, number, perform(performer.as_ref(), attempt).await)
         });
     }
 
@@ -281,12 +290,12 @@ impl Driver {
             let rows = projection::rows(&self.run, &events);
             let append = Append { batch, rows, fence: Some(self.lease.clone()), claim_for: None };
             if let Err(error) = self.commands.inner.log.append(append).await
-                && !self.start_over(error, &events).await?
+                && !self.recover_append(error, &events).await?
             {
                 return Ok(false);
             }
             self.commands.inner.live.publish(&events);
-            self.keeper.committed(self.commands.inner.log.as_ref(), self.lease.run_id, &events).await;
+            self.checkpoints.committed(self.commands.inner.log.as_ref(), self.lease.run_id, &events).await;
         }
         self.drafted.clear();
         let happened = std::mem::take(&mut self.since_commit).into_iter();
@@ -304,7 +313,7 @@ impl Driver {
 
     /// The draft could not be stored, or only its receipt was lost: the log says which. True when it is
     /// there after all; otherwise the log as it is now is told again what happened.
-    async fn start_over(&mut self, error: AppendError, draft: &[Event]) -> Result<bool, DriveEnd> {
+    async fn recover_append(&mut self, error: AppendError, draft: &[Event]) -> Result<bool, DriveEnd> {
         match error {
             AppendError::LeaseLost(_) if !self.is_stored(draft).await? => return Err(DriveEnd::LeaseLost),
             AppendError::LeaseLost(_) | AppendError::Moved { .. } => {}
@@ -322,7 +331,7 @@ impl Driver {
         self.load().await?;
         // A command recorded since may have called an intended call off.
         let run = &self.run;
-        self.ready.retain(|job| run.is_in_flight(&job.effect, job.attempt));
+        self.ready.retain(|attempt| run.is_in_flight(&attempt.effect, attempt.number));
         Ok(true)
     }
 
@@ -338,7 +347,7 @@ impl Driver {
 
     async fn load(&mut self) -> Result<(), DriveEnd> {
         self.run = load_patiently(&self.commands, &self.lease, &self.stopping).await?;
-        self.time.reach(self.run.shared.updated_at);
+        self.time.advance_to(self.run.shared.updated_at);
         Ok(())
     }
 
@@ -356,7 +365,7 @@ impl Driver {
     fn count_conflict(&mut self, entity: Uuid) {
         let count = self.conflicts.entry(entity).or_default();
         *count += 1;
-        if *count >= CONFLICTS {
+        if *count >= MAX_CONFLICTS {
             let writers = self.drafted.iter().filter(|(_, entities)| entities.contains(&entity));
             let why = format!("{entity} is being changed by others; read it again and retry");
             self.denied.extend(writers.map(|(effect, _)| (effect.clone(), why.clone())));
@@ -378,26 +387,26 @@ impl Driver {
             biased;
             message = self.messages.recv() => match message {
                 Some(DriverMessage::PendingCommand(pending)) => self.take_command(pending),
-                Some(DriverMessage::Grown { last_seq }) => self.catch_up(last_seq).await?,
+                Some(DriverMessage::LogGrew { last_seq }) => self.catch_up(last_seq).await?,
                 None => return Err(DriveEnd::LeaseLost),
             },
-            Some(done) = self.flights.join_next(), if !self.flights.is_empty() => {
-                self.landed(done);
-                while let Some(done) = self.flights.try_join_next() {
-                    self.landed(done);
+            Some(done) = self.in_flight.join_next(), if !self.in_flight.is_empty() => {
+                self.call_finished(done);
+                while let Some(done) = self.in_flight.try_join_next() {
+                    self.call_finished(done);
                 }
             }
             () = self.stopping.cancelled(), if drained.is_none() => {
-                if self.flights.is_empty() {
+                if self.in_flight.is_empty() {
                     return Err(DriveEnd::Drained);
                 }
-                self.drain_until = Some(Instant::now() + DRAIN);
+                self.drain_until = Some(Instant::now() + DRAIN_TIMEOUT);
             }
             () = until(drained) => return Err(DriveEnd::Drained),
-            () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => self.tell(Input::Tick),
+            () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => self.take_input(Input::Tick),
         }
-        if drained.is_some() && self.flights.is_empty() {
-            self.settle().await?;
+        if drained.is_some() && self.in_flight.is_empty() {
+            self.advance().await?;
             return Err(DriveEnd::Drained);
         }
         Ok(())
@@ -405,7 +414,7 @@ impl Driver {
 
     /// A command is answered when it is stored, or refused at once.
     fn take_command(&mut self, PendingCommand { command, actor, reply }: PendingCommand) {
-        self.tell(Input::Command { command, actor, reply: Some(reply) });
+        self.take_input(Input::Command { command, actor, reply: Some(reply) });
     }
 
     /// Another process recorded a command to this run.
@@ -416,14 +425,14 @@ impl Driver {
         Ok(())
     }
 
-    fn landed(&mut self, done: Result<(EffectId, u32, Outcome), tokio::task::JoinError>) {
+    fn call_finished(&mut self, done: Result<(EffectId, u32, Outcome), tokio::task::JoinError>) {
         // A task that was aborted has nothing to tell.
         let Ok((effect, attempt, outcome)) = done else { return };
-        let parked = self.judge_provider(&effect, &outcome);
-        self.tell(Input::Outcome { effect, attempt, outcome, parked });
+        let parked = self.update_breaker(&effect, &outcome);
+        self.take_input(Input::Outcome { effect, attempt, outcome, parked });
     }
 
-    fn judge_provider(&mut self, effect: &EffectId, outcome: &Outcome) -> Option<Parked> {
+    fn update_breaker(&mut self, effect: &EffectId, outcome: &Outcome) -> Option<Parked> {
         let provider = self.providers.remove(effect)?;
         match outcome {
             Outcome::Model(Ok(_)) => self.breaker.succeeded(&provider),
@@ -459,21 +468,19 @@ async fn load_patiently(commands: &RunCommands, lease: &Lease, stopping: &Cancel
     }
 }
 
-/// Everything but a creation must see what was drafted before it.
-fn reads(job: &EffectAttempt) -> bool {
-    !matches!(&job.work, Work::Tool(call) if only_creates(&call.tool))
-}
-
 /// The entity whose version a mutation compares.
 fn versioned(mutation: &engine::workspace::Mutation) -> Option<Uuid> {
-    use engine::workspace::Mutation as M;
+    use engine::workspace::Mutation;
     match mutation {
-        M::UpdateProject { id, .. } => Some(id.0),
-        M::UpdateDocument { id, .. } => Some(id.0),
-        M::UpdateTask { id, .. } => Some(id.0),
-        M::Unlink { id } => Some(id.0),
-        M::WriteScratchpad { agent, .. } => Some(agent.0),
-        M::CreateProject { .. } | M::CreateDocument { .. } | M::CreateTask { .. } | M::Link { .. } => None,
-        M::AddLesson { .. } | M::PromoteLessons { .. } | M::DismissLesson { .. } => None,
+        Mutation::UpdateProject { id, .. } => Some(id.0),
+        Mutation::UpdateDocument { id, .. } => Some(id.0),
+        Mutation::UpdateTask { id, .. } => Some(id.0),
+        Mutation::Unlink { id } => Some(id.0),
+        Mutation::WriteScratchpad { agent, .. } => Some(agent.0),
+        Mutation::CreateProject { .. }
+        | Mutation::CreateDocument { .. }
+        | Mutation::CreateTask { .. }
+        | Mutation::Link { .. } => None,
+        Mutation::AddLesson { .. } | Mutation::PromoteLessons { .. } | Mutation::DismissLesson { .. } => None,
     }
 }

@@ -24,4 +24,4 @@ pub mod views;
 pub mod worker;
 
 pub use run_commands::{CommandError, RunCommands};
-pub use worker::{Duty, Worker, WorkerConfig};
+pub use worker::{ClaimPolicy, Worker, WorkerConfig};

@@ -31,6 +31,7 @@ pub struct Delta<'a> {
     pub text: &'a str,
 }
 
+/// The broadcast of one process. Clones share it.
 #[derive(Clone)]
 pub struct Live {
     shared: Arc<Broadcast>,
@@ -117,7 +118,7 @@ impl Live {
         let Some(run) = events.first().map(|event| event.run_id) else { return };
         self.shared.commits.fetch_add(1, Relaxed);
         self.shared.events.fetch_add(events.len() as u64, Relaxed);
-        if self.is_heard(run) {
+        if self.has_listeners(run) {
             self.send_commit(Commit::of(run, events));
         }
         let _ = self.shared.changed.send(run);
@@ -135,7 +136,7 @@ impl Live {
         let _ = self.shared.changed.send(run);
     }
 
-    fn is_heard(&self, run: RunId) -> bool {
+    fn has_listeners(&self, run: RunId) -> bool {
         self.shared.channels().contains_key(&run)
     }
 
@@ -180,7 +181,7 @@ impl Live {
     }
 
     /// How many runs have listeners, and how many listeners there are.
-    pub fn audience(&self) -> (usize, usize) {
+    pub fn listener_counts(&self) -> (usize, usize) {
         let channels = self.shared.channels();
         (channels.len(), channels.values().map(|channel| channel.messages.receiver_count()).sum())
     }
@@ -196,10 +197,10 @@ mod tests {
         let run = RunId(uuid::Uuid::nil());
         let (mut first, second) = (live.listen(run), live.listen(run));
         drop(second);
-        assert_eq!(live.audience(), (1, 1));
-        live.send_commit(Commit::reaching(run, 7));
+        assert_eq!(live.listener_counts(), (1, 1));
+        live.send_commit(Commit::without_events(run, 7));
         assert!(matches!(first.messages.try_recv(), Ok(Message::Commit(commit)) if commit.last == 7));
         drop(first);
-        assert_eq!(live.audience(), (0, 0));
+        assert_eq!(live.listener_counts(), (0, 0));
     }
 }

@@ -5,7 +5,7 @@ use engine::event::Event;
 use engine::ids::RunId;
 use engine::run::Run;
 
-const PAGE: usize = 2_000;
+const PAGE_EVENTS: usize = 2_000;
 
 /// Whether events drafted here are in the log. A commit whose answer was lost may or may not have happened.
 pub(crate) async fn is_stored(log: &dyn Log, drafted: &[Event]) -> Result<bool, StoreError> {
@@ -19,8 +19,8 @@ pub(crate) async fn load(log: &dyn Log, id: RunId) -> Result<Option<Run>, StoreE
     let mut run: Option<Run> = None;
     loop {
         let after = run.as_ref().map_or(0, |run| run.shared.last_seq);
-        let page = log.events(id, after, PAGE).await?;
-        let full = page.len() == PAGE;
+        let page = log.events(id, after, PAGE_EVENTS).await?;
+        let full = page.len() == PAGE_EVENTS;
         for stored in page {
             let event = stored.decode();
             match &mut run {

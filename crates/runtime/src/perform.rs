@@ -6,11 +6,11 @@ use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
 
 /// A performer that panics has failed at this one call; the run learns of it like of any other failure.
-pub(crate) async fn perform(performer: &dyn Performer, job: EffectAttempt) -> Outcome {
-    let (is_model, outside) =
-        (matches!(job.work, Work::Model(_)), matches!(&job.work, Work::Tool(call) if call.outside.is_some()));
-    let what = format!("the performer of {} panicked", job.effect);
-    match AssertUnwindSafe(performer.perform(job)).catch_unwind().await {
+pub(crate) async fn perform(performer: &dyn Performer, attempt: EffectAttempt) -> Outcome {
+    let (is_model, is_external) =
+        (matches!(attempt.work, Work::Model(_)), matches!(&attempt.work, Work::Tool(call) if call.external.is_some()));
+    let what = format!("the performer of {} panicked", attempt.effect);
+    match AssertUnwindSafe(performer.perform(attempt)).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) if is_model => Outcome::Model(Err(CallError {
             failure: CallFailure::Interrupted,
@@ -18,7 +18,7 @@ pub(crate) async fn perform(performer: &dyn Performer, job: EffectAttempt) -> Ou
             retry_after_ms: None,
             maybe_paid: true,
         })),
-        Err(_) if outside => Outcome::Lost(what),
+        Err(_) if is_external => Outcome::Lost(what),
         Err(_) => Outcome::Tool(ToolOutcome::refused(what)),
     }
 }

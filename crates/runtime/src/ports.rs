@@ -1,11 +1,11 @@
 //! What the loop needs from the world. The ports belong to the loop; stores and performers fit them.
 
-use crate::agents::{AgentRecord, PadVersion};
+use crate::agents::{AgentRecord, ScratchpadVersion};
 use async_trait::async_trait;
 use engine::actor::ActorKind;
 use engine::batch::{Batch, Rows, RunRow, StepRow};
 use engine::blob::Hash;
-use engine::effect::{EffectAttempt, Outcome};
+use engine::effect::{EffectAttempt, Outcome, ToolCall};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
@@ -22,7 +22,12 @@ pub trait Clock: Send + Sync + 'static {
 /// Performs one piece of work at the edge of the world. Failures are data, never panics or errors.
 #[async_trait]
 pub trait Performer: Send + Sync + 'static {
-    async fn perform(&self, job: EffectAttempt) -> Outcome;
+    async fn perform(&self, attempt: EffectAttempt) -> Outcome;
+
+    /// Whether a call of a built-in tool must see what calls before it changed, so that those changes are committed first.
+    fn sees_earlier_changes(&self, _call: &ToolCall) -> bool {
+        true
+    }
 }
 
 /// The right to drive one run, until it lapses or someone else is given a higher epoch.
@@ -117,15 +122,15 @@ pub trait Log: Send + Sync + 'static {
     /// Give runs back at once.
     async fn release(&self, leases: &[Lease]) -> Result<(), StoreError>;
     /// Where the logs of the runs this worker holds end: how commands given elsewhere are noticed.
-    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError>;
+    async fn last_seqs_of_worker(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError>;
     /// Where the logs of these runs end, whoever drives them; unknown runs are left out.
-    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError>;
+    async fn last_seqs(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError>;
     /// Runs whose log grew after `since`, by the clocks of those who drive them, at most a thousand, newest first.
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError>;
     /// The newest checkpoint of a run's view at or before `seq`.
     async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError>;
-    /// Kept for convenience: it can be made again from the log at any time.
-    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError>;
+    /// Only saves time: a checkpoint can be made again from the log.
+    async fn store_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError>;
     /// Returns when there may be something new, at the latest after `at_most`. A hint, never a promise.
     async fn wakeup(&self, at_most: Duration);
 }
@@ -276,7 +281,7 @@ pub trait Library: Send + Sync + 'static {
     /// A subagent, by id or handle.
     async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError>;
     /// The newest version; nothing where nothing was ever written.
-    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError>;
+    async fn scratchpad(&self, agent: ActorId) -> Result<Option<ScratchpadVersion>, StoreError>;
     /// How many lessons wait for somebody to settle them.
     async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError>;
     /// The stored texts of a request, in the order asked for; one that is missing is `Unusable`.
@@ -290,7 +295,7 @@ pub trait Library: Send + Sync + 'static {
 }
 
 /// How many documents and tasks a project has at most, unless the configuration says otherwise.
-pub const PROJECT_ITEMS: u64 = 100_000;
+pub const DEFAULT_ITEMS_PER_PROJECT: u64 = 100_000;
 
 /// The person who owns everything on a fresh machine.
 pub const LOCAL_HANDLE: &str = "local";

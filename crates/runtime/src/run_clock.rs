@@ -20,8 +20,8 @@ impl RunClock {
         self.start.plus_ms(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// The log has reached `at`, by another process's hand: time goes on from there and never back.
-    pub(crate) fn reach(&mut self, at: Timestamp) {
+    /// Another process wrote an event at `at`: time goes on from there and never back.
+    pub(crate) fn advance_to(&mut self, at: Timestamp) {
         if at > self.now() {
             *self = RunClock::starting_at(at);
         }
@@ -38,9 +38,9 @@ mod tests {
         let mut clock = RunClock::starting_at(Timestamp(1_000));
         tokio::time::advance(Duration::from_millis(250)).await;
         assert_eq!(clock.now(), Timestamp(1_250));
-        clock.reach(Timestamp(900));
+        clock.advance_to(Timestamp(900));
         assert_eq!(clock.now(), Timestamp(1_250), "an older event changes nothing");
-        clock.reach(Timestamp(5_000));
+        clock.advance_to(Timestamp(5_000));
         tokio::time::advance(Duration::from_millis(250)).await;
         assert_eq!(clock.now(), Timestamp(5_250), "it goes on from the newest event");
     }

@@ -26,7 +26,7 @@ pub(crate) struct PendingCommand {
 pub(crate) enum DriverMessage {
     PendingCommand(PendingCommand),
     /// The log ends here now; another process may have appended.
-    Grown {
+    LogGrew {
         last_seq: u64,
     },
 }
@@ -41,6 +41,7 @@ pub enum CommandError {
     Store(#[from] StoreError),
 }
 
+/// The entry of every command to a run, and of every new run.
 #[derive(Clone)]
 pub struct RunCommands {
     pub(crate) inner: Arc<Inner>,
@@ -51,6 +52,7 @@ pub(crate) struct Inner {
     pub clock: Arc<dyn Clock>,
     pub live: Live,
     pub drivers: Mutex<HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>>,
+    /// Runs passed to `drive`, until they are at rest.
     pub wanted: Mutex<HashSet<RunId>>,
     /// Notified when there may be something to claim.
     pub work_available: Notify,
@@ -59,13 +61,13 @@ pub(crate) struct Inner {
 }
 
 /// How often one command may lose to other appends before it is given up.
-const TRIES: usize = 50;
+const MAX_APPEND_ATTEMPTS: usize = 50;
 /// The time between a claim in this process and the mailbox of its new driver.
-const TAKING_UP: Duration = Duration::from_millis(5);
-/// For how long a command may keep drivers away from a run that nobody drove.
-const ABSENCE: Duration = Duration::from_secs(5);
+const DRIVER_START_DELAY: Duration = Duration::from_millis(5);
+/// The lease of a command on a run that nobody drove: no driver starts meanwhile.
+const COMMAND_LEASE: Duration = Duration::from_secs(5);
 /// How often a waiting client looks for a run that another process drives.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Inner {
     pub(crate) fn drivers(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>> {
@@ -145,36 +147,36 @@ impl RunCommands {
             return self.record_as(id, command, actor, None).await;
         }
         let log = &self.inner.log;
-        let absence = log.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id), &[]).await?.pop();
-        if absence.is_none() {
+        let idle_claim = log.claim(&format!("command:{id}"), 1, COMMAND_LEASE, Some(id), &[]).await?.pop();
+        if idle_claim.is_none() {
             // Somebody has taken it up. If that was here and now, they know since when nobody was at work, and we do not.
-            tokio::time::sleep(TAKING_UP).await;
+            tokio::time::sleep(DRIVER_START_DELAY).await;
             if let Some(answer) = self.ask_driver(id, &command, actor).await {
                 return answer;
             }
         }
-        let recorded = self.record_as(id, command, actor, absence.as_ref()).await;
-        if let Some(claimed) = absence {
+        let recorded = self.record_as(id, command, actor, idle_claim.as_ref()).await;
+        if let Some(claimed) = idle_claim {
             // What was recorded stays recorded; a lease that is not given back lapses.
             let _ = log.release(&[claimed.lease]).await;
         }
         recorded
     }
 
-    /// `absence`: nobody drives the run, and this is when somebody last did.
+    /// `idle_claim`: the claim of a run that nobody drives; it says when somebody last did.
     async fn record_as(
         &self,
         id: RunId,
         command: Command,
         actor: Actor,
-        absence: Option<&Claimed>,
+        idle_claim: Option<&Claimed>,
     ) -> Result<RunRow, CommandError> {
         // By the clock that all processes share: the run's driver may be elsewhere.
         let time = self.inner.log.time().await?;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_APPEND_ATTEMPTS {
             let mut run = load(self.inner.log.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
             let now = time.max(run.shared.updated_at);
-            if let Some(claimed) = absence {
+            if let Some(claimed) = idle_claim {
                 run.find_abandoned(claimed.last_seen, now);
             }
             run.command(command.clone(), actor, now).map_err(CommandError::Refused)?;
@@ -205,7 +207,7 @@ impl RunCommands {
         }
         self.inner.live.publish(&events);
         if let Some(driver) = self.inner.drivers().get(&row.id) {
-            let _ = driver.send(DriverMessage::Grown { last_seq: row.last_seq });
+            let _ = driver.send(DriverMessage::LogGrew { last_seq: row.last_seq });
         }
         self.inner.work_available.notify_one();
         Ok(row)
@@ -225,7 +227,7 @@ impl RunCommands {
         }
     }
 
-    /// Asks this process to drive the run, even with `Duty::Asked`.
+    /// Asks this process to drive the run, even with `ClaimPolicy::RequestedOnly`.
     pub fn drive(&self, id: RunId) {
         self.inner.wanted().insert(id);
         self.inner.work_available.notify_one();
@@ -242,7 +244,7 @@ impl RunCommands {
             tokio::select! {
                 biased;
                 () = lifecycle_changed(&mut lifecycle, id) => {}
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 /// Words that a query may have: each is one more condition, and databases bound how many there may be.
-pub const MOST_TERMS: usize = 32;
+pub const MAX_TERMS_PER_QUERY: usize = 32;
 
 /// Lower-cased before splitting: some capitals become a letter and a combining mark.
 fn lowered(text: &str) -> String {
@@ -34,14 +34,15 @@ pub fn index(texts: &[&str]) -> String {
 /// Whether a query has too many words to be looked for, and then what to say.
 pub fn too_many(query: &str) -> Option<String> {
     let count = terms(query).count();
-    (count > MOST_TERMS).then(|| format!("the query has {count} words; at most {MOST_TERMS} can be looked for at once"))
+    (count > MAX_TERMS_PER_QUERY)
+        .then(|| format!("the query has {count} words; at most {MAX_TERMS_PER_QUERY} can be looked for at once"))
 }
 
 /// What an index must contain to match; `None` when the query has no terms, which matches nothing. Of a query with too
 /// many terms, which its callers refuse, the first ones.
 pub fn needles(query: &str) -> Option<Vec<String>> {
     let lower = lowered(query);
-    let mut terms: Vec<&str> = terms(&lower).take(MOST_TERMS).collect();
+    let mut terms: Vec<&str> = terms(&lower).take(MAX_TERMS_PER_QUERY).collect();
     let last = terms.pop()?;
     let mut needles: Vec<String> = terms.into_iter().map(|term| format!(" {term} ")).collect();
     needles.push(format!(" {last}"));
@@ -72,9 +73,9 @@ mod tests {
     #[test]
     fn r7_too_many_words_are_told_before_they_are_looked_for() {
         let words = |count: usize| vec!["word"; count].join(" ");
-        assert_eq!(too_many(&words(MOST_TERMS)), None);
+        assert_eq!(too_many(&words(MAX_TERMS_PER_QUERY)), None);
         assert!(too_many(&words(999)).is_some_and(|why| why.contains("999 words; at most 32")));
-        assert_eq!(needles(&words(999)).map(|needles| needles.len()), Some(MOST_TERMS));
+        assert_eq!(needles(&words(999)).map(|needles| needles.len()), Some(MAX_TERMS_PER_QUERY));
     }
 
     #[test]

@@ -4,19 +4,19 @@
 use crate::ports::{Log, StoreError};
 use engine::event::Event;
 use engine::ids::RunId;
-use engine::view::{FORMAT, View};
+use engine::view::{CHECKPOINT_FORMAT, View};
 
 /// A checkpoint is stored after every event whose seq is a multiple of this.
 pub const CHECKPOINT_INTERVAL: u64 = 5_000;
-const PAGE: usize = 1_000;
+const PAGE_EVENTS: usize = 1_000;
 
 /// The view after `seq`; `None` when the run has no such event.
 pub async fn view_at(log: &(impl Log + ?Sized), run: RunId, seq: u64) -> Result<Option<View>, StoreError> {
-    let kept = match seq >= CHECKPOINT_INTERVAL {
-        true => log.checkpoint(run, seq, FORMAT).await?.and_then(|text| View::decode(&text).ok()),
+    let checkpoint = match seq >= CHECKPOINT_INTERVAL {
+        true => log.checkpoint(run, seq, CHECKPOINT_FORMAT).await?.and_then(|text| View::decode(&text).ok()),
         false => None,
     };
-    fold_to(log, run, kept, seq).await
+    fold_to(log, run, checkpoint, seq).await
 }
 
 /// Fold on from a view to `seq`. Stores the checkpoints that are missing on the way.
@@ -29,7 +29,7 @@ pub async fn fold_to(
     let mut view = from.filter(|view| view.seq() <= seq);
     loop {
         let reached = view.as_ref().map_or(0, View::seq);
-        let wanted = (seq - reached).min(PAGE as u64) as usize;
+        let wanted = (seq - reached).min(PAGE_EVENTS as u64) as usize;
         if wanted == 0 {
             return Ok(view);
         }
@@ -58,12 +58,12 @@ async fn store_checkpoint_if_due(log: &(impl Log + ?Sized), run: RunId, view: &V
     if !view.seq().is_multiple_of(CHECKPOINT_INTERVAL) {
         return;
     }
-    let kept = match view.encode() {
-        Ok(text) => log.keep_checkpoint(run, view.seq(), FORMAT, text).await,
+    let stored = match view.encode() {
+        Ok(text) => log.store_checkpoint(run, view.seq(), CHECKPOINT_FORMAT, text).await,
         Err(error) => Err(StoreError::Unusable(error.to_string())),
     };
-    if let Err(error) = kept {
-        tracing::debug!(%run, seq = view.seq(), %error, "a checkpoint was not kept");
+    if let Err(error) = stored {
+        tracing::debug!(%run, seq = view.seq(), %error, "a checkpoint was not stored");
     }
 }
 

@@ -15,30 +15,32 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// Which runs a worker claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duty {
+pub enum ClaimPolicy {
     /// Every live run of the database.
-    All,
+    AnyRun,
     /// Only those passed to `RunCommands::drive`.
-    Asked,
+    RequestedOnly,
 }
 
 #[derive(Clone, Debug)]
 pub struct WorkerConfig {
     /// Unique per process: leases are held by it.
     pub id: String,
+    /// How many runs it drives at once.
     pub slots: usize,
     pub lease: Duration,
-    pub duty: Duty,
+    pub claims: ClaimPolicy,
     /// Other processes share this database: commands may arrive there.
     pub shared: bool,
 }
 
 /// Ready runs are looked for at least this often, even if every hint is lost.
-const POLL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a database file on this machine may fail before waiting clients are told.
-const PATIENCE: Duration = Duration::from_secs(30);
-const WATCH_EVERY: Duration = Duration::from_millis(100);
+const DATABASE_GRACE: Duration = Duration::from_secs(30);
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 pub struct Worker {
     commands: RunCommands,
@@ -49,7 +51,7 @@ pub struct Worker {
     drivers: JoinSet<DriveEnd>,
     tasks: HashMap<Id, Lease>,
     /// Runs that this process cannot read or drive. A claim that returns one is left to lapse, so that another process can try.
-    set_aside: HashSet<RunId>,
+    unusable: HashSet<RunId>,
     stopping: CancellationToken,
     /// Since when every claim and renewal failed.
     failing_since: Option<Instant>,
@@ -81,7 +83,7 @@ impl Worker {
             held: BTreeMap::new(),
             drivers: JoinSet::new(),
             tasks: HashMap::new(),
-            set_aside: HashSet::new(),
+            unusable: HashSet::new(),
             stopping: CancellationToken::new(),
             failing_since: None,
         }
@@ -94,10 +96,10 @@ impl Worker {
     /// Drive until `cancel`, then stop the drivers, which wait for calls in flight for a limited time, and release every lease.
     pub async fn serve(mut self, cancel: CancellationToken) {
         let mut renewal = tokio::time::interval(self.config.lease / 3);
-        let mut watch = tokio::time::interval(WATCH_EVERY);
+        let mut watch = tokio::time::interval(WATCH_INTERVAL);
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         watch.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut poll = tokio::time::interval(POLL);
+        let mut poll = tokio::time::interval(POLL_INTERVAL);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let commands = self.commands.clone();
@@ -107,9 +109,9 @@ impl Worker {
                 () = cancel.cancelled() => break,
                 _ = renewal.tick() => { self.renew().await; continue }
                 _ = watch.tick(), if self.config.shared && !self.held.is_empty() => { self.watch().await; continue }
-                Some(ended) = self.drivers.join_next_with_id(), if !self.drivers.is_empty() => self.ended(ended).await,
+                Some(ended) = self.drivers.join_next_with_id(), if !self.drivers.is_empty() => self.driver_ended(ended).await,
                 () = commands.inner.work_available.notified() => {}
-                () = commands.inner.log.wakeup(POLL) => {}
+                () = commands.inner.log.wakeup(POLL_INTERVAL) => {}
                 _ = poll.tick() => {}
             }
             self.claim().await;
@@ -122,9 +124,9 @@ impl Worker {
         if free == 0 {
             return;
         }
-        let claims: Vec<(usize, Option<RunId>)> = match self.config.duty {
-            Duty::All => vec![(free, None)],
-            Duty::Asked => {
+        let claims: Vec<(usize, Option<RunId>)> = match self.config.claims {
+            ClaimPolicy::AnyRun => vec![(free, None)],
+            ClaimPolicy::RequestedOnly => {
                 let mut asked: Vec<RunId> =
                     self.commands.inner.wanted().iter().copied().filter(|id| !self.held.contains_key(id)).collect();
                 asked.sort();
@@ -149,7 +151,7 @@ impl Worker {
 
     fn spawn_driver(&mut self, claimed: Claimed) {
         let id = claimed.lease.run_id;
-        if self.set_aside.contains(&id) {
+        if self.unusable.contains(&id) {
             return;
         }
         let (sender, messages) = mpsc::unbounded_channel();
@@ -161,13 +163,13 @@ impl Worker {
         self.held.insert(id, (lease.clone(), stopping.clone()));
         let (commands, performer, breaker) = (self.commands.clone(), self.performer.clone(), self.breaker.clone());
         let task = self.drivers.spawn(async move {
-            let _guard = Guard { commands: commands.clone(), run: id, mailbox };
+            let _guard = MailboxGuard { commands: commands.clone(), run: id, mailbox };
             Driver::drive(commands, performer, breaker, claimed, messages, stopping).await
         });
         self.tasks.insert(task.id(), lease);
     }
 
-    async fn ended(&mut self, ended: Result<(Id, DriveEnd), JoinError>) {
+    async fn driver_ended(&mut self, ended: Result<(Id, DriveEnd), JoinError>) {
         let (task, end) = match ended {
             Ok(ended) => ended,
             Err(error) => (error.id(), DriveEnd::Unusable(format!("the driver panicked: {error}"))),
@@ -185,7 +187,7 @@ impl Worker {
             }
             DriveEnd::Drained => self.release(vec![lease]).await,
             DriveEnd::LeaseLost => tracing::warn!(run = %id, "lease lost; another worker goes on"),
-            DriveEnd::Unusable(why) => self.put_aside(lease, why).await,
+            DriveEnd::Unusable(why) => self.give_up_run(lease, why).await,
         }
     }
 
@@ -196,9 +198,9 @@ impl Worker {
     }
 
     /// One unreadable run never stops the others. It is marked failed from its row, because its log cannot be folded.
-    async fn put_aside(&mut self, lease: Lease, why: String) {
-        tracing::error!(run = %lease.run_id, why, "run set aside");
-        self.set_aside.insert(lease.run_id);
+    async fn give_up_run(&mut self, lease: Lease, why: String) {
+        tracing::error!(run = %lease.run_id, why, "run cannot be driven here");
+        self.unusable.insert(lease.run_id);
         self.commands.inner.wanted().remove(&lease.run_id);
         if let Err(error) = self.mark_failed(&lease, &why).await {
             tracing::error!(run = %lease.run_id, %error, "the failed run could not be marked");
@@ -209,7 +211,7 @@ impl Worker {
     async fn mark_failed(&self, lease: &Lease, why: &str) -> Result<(), String> {
         let row = self.commands.log().run_row(lease.run_id).await;
         let row = row.map_err(|error| error.to_string())?.ok_or("it has no row")?;
-        let (batch, rows) = engine::projection::failed_unread(row, why, self.commands.inner.clock.now());
+        let (batch, rows) = engine::projection::fail_unreadable(row, why, self.commands.inner.clock.now());
         let events = batch.events.clone();
         let append = Append { batch, rows, fence: Some(lease.clone()), claim_for: None };
         self.commands.log().append(append).await.map_err(|error| error.to_string())?;
@@ -239,10 +241,11 @@ impl Worker {
         }
     }
 
-    /// A shared database comes back. A file on this machine that keeps failing does not, so waiting clients are told.
+    /// A shared database comes back. A file on this machine that fails for long does not, so waiting clients are told.
     fn store_failed(&mut self, error: &StoreError) {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
-        let lasting = !self.config.shared && matches!(error, StoreError::Unavailable(_)) && since.elapsed() > PATIENCE;
+        let lasting =
+            !self.config.shared && matches!(error, StoreError::Unavailable(_)) && since.elapsed() > DATABASE_GRACE;
         if lasting || matches!(error, StoreError::Unusable(_)) {
             self.commands.inner.unable.send_replace(Some(error.to_string()));
         }
@@ -250,11 +253,11 @@ impl Worker {
 
     /// Another process may have recorded commands: tells the drivers of those runs.
     async fn watch(&self) {
-        let Ok(heads) = self.commands.log().heads(&self.config.id).await else { return };
+        let Ok(heads) = self.commands.log().last_seqs_of_worker(&self.config.id).await else { return };
         let drivers = self.commands.inner.drivers();
         for (id, last_seq) in heads {
             if let Some(driver) = drivers.get(&id) {
-                let _ = driver.send(DriverMessage::Grown { last_seq });
+                let _ = driver.send(DriverMessage::LogGrew { last_seq });
             }
         }
     }
@@ -262,7 +265,7 @@ impl Worker {
     async fn drain(&mut self) {
         self.stopping.cancel();
         while let Some(ended) = self.drivers.join_next_with_id().await {
-            self.ended(ended).await;
+            self.driver_ended(ended).await;
         }
         let left: Vec<Lease> = self.held.values().map(|(lease, _)| lease.clone()).collect();
         if !left.is_empty() {
@@ -272,16 +275,16 @@ impl Worker {
 }
 
 /// Removes the driver's mailbox when it ends, even by panic, so that commands are recorded without it.
-struct Guard {
+struct MailboxGuard {
     commands: RunCommands,
     run: RunId,
     mailbox: mpsc::WeakUnboundedSender<DriverMessage>,
 }
 
-impl Drop for Guard {
+impl Drop for MailboxGuard {
     fn drop(&mut self) {
         let mut drivers = self.commands.inner.drivers();
-        // A later driver of the same run keeps its own.
+        // The mailbox of a later driver of the same run stays.
         if self
             .mailbox
             .upgrade()

@@ -472,7 +472,7 @@ pub(crate) struct PruneArgs {
 
 fn age(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || "an age such as 90d, 12h or 30m".to_owned();
-    const LONGEST_DAYS: u64 = 36_500;
+    const MAX_DAYS: u64 = 36_500;
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
     let count: u64 = text[..split].parse().map_err(|_| wrong())?;
     let seconds = match &text[split..] {
@@ -482,8 +482,8 @@ fn age(text: &str) -> Result<std::time::Duration, String> {
         "s" => 1,
         _ => return Err(wrong()),
     };
-    let age = count.checked_mul(seconds).filter(|seconds| *seconds <= LONGEST_DAYS * 86_400);
-    age.map(std::time::Duration::from_secs).ok_or_else(|| format!("an age of at most {LONGEST_DAYS}d"))
+    let age = count.checked_mul(seconds).filter(|seconds| *seconds <= MAX_DAYS * 86_400);
+    age.map(std::time::Duration::from_secs).ok_or_else(|| format!("an age of at most {MAX_DAYS}d"))
 }
 
 #[derive(Debug, Subcommand)]

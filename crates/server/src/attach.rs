@@ -333,7 +333,7 @@ struct Idle;
 
 #[async_trait::async_trait]
 impl Performer for Idle {
-    async fn perform(&self, _job: engine::effect::EffectAttempt) -> engine::effect::Outcome {
+    async fn perform(&self, _attempt: engine::effect::EffectAttempt) -> engine::effect::Outcome {
         std::future::pending().await
     }
 }

@@ -7,7 +7,7 @@ use crate::toolboxes;
 use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts, examples};
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::RehearsalModels;
-use effects::tools::{Registry, Toolboxes};
+use effects::tools::{Action, Registry, Toolboxes};
 use engine::effect::{CallFailure, ToolList, ToolSpec};
 use engine::ids::ProjectId;
 use engine::model::{ModelSpec, Models};
@@ -25,7 +25,7 @@ pub(crate) struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
     /// The models of a run that names none.
     defaults: ModelNames,
-    outside: Toolboxes,
+    toolboxes: Toolboxes,
 }
 
 /// The tools that a run is granted.
@@ -48,7 +48,7 @@ impl Catalogue {
         Catalogue {
             gateway: gateway.map(Arc::new).map_err(|error| error.to_string()),
             defaults: config.model.names(),
-            outside: toolboxes::of(config),
+            toolboxes: toolboxes::of(config),
         }
     }
 
@@ -58,10 +58,10 @@ impl Catalogue {
 
     pub(crate) fn performer(&self, store: Arc<dyn Library>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
-        let outside = self.outside.clone();
+        let toolboxes = self.toolboxes.clone();
         let task_tools = Arc::new(pages::PageTools::new(store.clone()));
         let registry = Registry::builtin();
-        Ok(Arc::new(EffectsPerformer { library: store, registry, outside, task_tools, models, live }))
+        Ok(Arc::new(EffectsPerformer { library: store, registry, toolboxes, task_tools, models, live }))
     }
 
     /// The model of each profile, and warnings for people before money is spent.
@@ -130,32 +130,33 @@ impl Catalogue {
     }
 
     /// The toolboxes of tools that are not built in.
-    pub(crate) fn outside(&self) -> &Toolboxes {
-        &self.outside
+    pub(crate) fn toolboxes(&self) -> &Toolboxes {
+        &self.toolboxes
     }
 
     /// Stops the MCP servers that this process started.
     pub(crate) async fn close(&self) {
-        futures::future::join_all(self.outside.0.iter().map(|toolbox| toolbox.close())).await;
+        futures::future::join_all(self.toolboxes.0.iter().map(|toolbox| toolbox.close())).await;
     }
 
     /// Every built-in tool with the schema of its arguments.
     pub(crate) fn described_tools(&self) -> Vec<Value> {
-        let described = |action: &effects::tools::Action| json!({"name": action.name, "description": action.description, "class": action.class.name(), "read": action.is_read(), "schema": action.schema()});
+        let described = |action: &Action| json!({"name": action.name, "description": action.description, "class": action.class().name(), "read": action.is_read(), "schema": action.schema()});
         Registry::builtin().list().iter().map(described).collect()
     }
 
     /// The named tools, or all, for a run restricted to these projects. The name of an MCP server stands for all of its tools.
     /// A server that cannot be reached is an error only for a run that named tools.
     pub(crate) async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<ToolGrant, String> {
-        let mut granted = ToolGrant { tools: Registry::builtin().catalogue(), ..ToolGrant::default() };
+        let registry = Registry::builtin();
+        let mut granted = ToolGrant { tools: registry.catalogue(), ..ToolGrant::default() };
         if !projects.is_empty() && names.is_empty() {
-            // A run that is restricted to projects may not create one, so the tool would always be refused.
-            granted.tools.retain(|tool| tool.name != "create_project");
+            let is_refused = |tool: &ToolSpec| registry.find(&tool.name).is_some_and(Action::needs_all_projects);
+            granted.tools.retain(|tool| !is_refused(tool));
         }
         let mut servers = Vec::new();
         let mut missed = Vec::new();
-        let open: Vec<_> = self.outside.open_to(projects).collect();
+        let open: Vec<_> = self.toolboxes.open_to(projects).collect();
         let wanted = open.iter().filter(|toolbox| {
             names.is_empty() || names.iter().any(|name| toolboxes::may_offer(toolbox.server(), name))
         });
@@ -185,7 +186,7 @@ impl Catalogue {
         let is_named = |tool: &ToolSpec| {
             names.is_empty()
                 || names.contains(&tool.name)
-                || tool.outside.as_ref().is_some_and(|outside| names.contains(&outside.server))
+                || tool.external.as_ref().is_some_and(|external| names.contains(&external.server))
         };
         granted.tools.retain(is_named);
         granted.warnings = missed;

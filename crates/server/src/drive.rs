@@ -6,7 +6,7 @@ use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::live::Live;
 use runtime::ports::{Clock, Log, Performer};
-use runtime::{Duty, RunCommands, Worker, WorkerConfig};
+use runtime::{ClaimPolicy, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
@@ -60,7 +60,7 @@ impl Drive {
             id: worker_id(),
             slots: config.workers.value,
             lease: Duration::from_millis(config.lease_ms.value),
-            duty: if scope == WorkerScope::Everything { Duty::All } else { Duty::Asked },
+            claims: if scope == WorkerScope::Everything { ClaimPolicy::AnyRun } else { ClaimPolicy::RequestedOnly },
             shared: matches!(config.database.value, Database::Postgres(_)),
         };
         let worker = Worker::with_live(live, log, performer, clock, settings);

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use async_trait::async_trait;
-use effects::tools::{Files, Offer, Offers, Toolbox, Toolboxes, Web};
+use effects::tools::{Files, OfferedTool, OfferedTools, Toolbox, Toolboxes, Web};
 use engine::effect::{EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
 use mcp::client::{McpServer, SEPARATOR, ServerConfig};
@@ -49,11 +49,11 @@ impl Toolbox for Unusable {
         &[]
     }
 
-    async fn offers(&self) -> Result<Offers, String> {
+    async fn offers(&self) -> Result<OfferedTools, String> {
         Err(self.why.clone())
     }
 
-    async fn call(&self, _offer: &Offer, _call: &ToolCall, _effect: &EffectId) -> Outcome {
+    async fn call(&self, _offer: &OfferedTool, _call: &ToolCall, _effect: &EffectId) -> Outcome {
         Outcome::Tool(ToolOutcome::refused(self.why.clone()))
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn may_offer(server: &str, name: &str) -> bool {
     }
 }
 
-pub(crate) async fn offers(toolbox: &dyn Toolbox) -> Result<Offers, String> {
+pub(crate) async fn offers(toolbox: &dyn Toolbox) -> Result<OfferedTools, String> {
     let late = || Err(format!("it did not list its tools within {} s", LIST_WITHIN.as_secs()));
     tokio::time::timeout(LIST_WITHIN, toolbox.offers()).await.unwrap_or_else(|_| late())
 }
@@ -83,7 +83,7 @@ pub(crate) struct ToolboxStatus {
 }
 
 impl ToolboxStatus {
-    pub(crate) fn of(server: &str, offers: &Result<Offers, String>) -> ToolboxStatus {
+    pub(crate) fn of(server: &str, offers: &Result<OfferedTools, String>) -> ToolboxStatus {
         match offers {
             Ok(found) => ToolboxStatus {
                 server: server.into(),

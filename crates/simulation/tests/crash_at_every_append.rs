@@ -1,6 +1,6 @@
 //! Runs one quiet world repeatedly, with its worker killed before and after every single append.
 
-use engine::facts::{Fact, Homework as H, Tree as T};
+use engine::facts::{Fact, HomeworkFact as H, TreeFact as T};
 use engine::ids::NodeId;
 use engine::workspace::Scope;
 use runtime::ports::{DocumentFilter, Library};

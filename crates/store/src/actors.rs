@@ -5,7 +5,7 @@ use crate::members::INSERT_MEMBER;
 use crate::sql::{Query, Statement, Value, id, oldest};
 use crate::{SqlStore, StoreError, records, rows};
 use engine::ids::{ActorId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::workspace::ActorRecord;
 use runtime::ports::{Library, Slice};
 
@@ -24,7 +24,7 @@ impl SqlStore {
     }
 
     /// Makes the actor a member without an invitation. An existing member keeps their role.
-    pub async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
+    pub async fn grant(&self, project: ProjectId, actor: ActorId, role: MemberRole) -> Result<(), StoreError> {
         let values = vec![id(project), id(actor), Value::from(role.name())];
         self.backend.write(vec![Statement::new(INSERT_MEMBER, values)]).await.map(drop).map_err(into_store_error)
     }

@@ -11,7 +11,7 @@ use engine::batch::StepRow;
 use engine::blob::BlobRef;
 use engine::ids::ActorId;
 use engine::time::Timestamp;
-use runtime::agents::{AgentRecord, PadVersion};
+use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::Slice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -38,10 +38,10 @@ pub(crate) fn agent(row: &Row) -> Result<AgentRecord, StoreError> {
     })
 }
 
-fn pad(row: &Row) -> Result<PadVersion, StoreError> {
+fn pad(row: &Row) -> Result<ScratchpadVersion, StoreError> {
     let Origin { run_id, seq } = records::origin(row, 3, 4)?;
     let content = row.text(1)?.to_owned();
-    Ok(PadVersion {
+    Ok(ScratchpadVersion {
         version: row.int(0)?,
         characters: content.chars().count() as u32,
         content,
@@ -69,7 +69,7 @@ fn insert_agent(agent: &AgentRecord) -> Statement {
 }
 
 /// Inserts a version. It is guarded: when two writers made the same version, the second is refused.
-pub(crate) fn insert_scratchpad(agent: ActorId, pad: &PadVersion) -> Statement {
+pub(crate) fn insert_scratchpad(agent: ActorId, pad: &ScratchpadVersion) -> Statement {
     let values = vec![
         id(agent),
         Value::from(pad.version),
@@ -89,7 +89,7 @@ impl SqlStore {
     pub(crate) async fn newest_pads(
         &self,
         agents: &BTreeSet<ActorId>,
-    ) -> Result<BTreeMap<ActorId, PadVersion>, StoreError> {
+    ) -> Result<BTreeMap<ActorId, ScratchpadVersion>, StoreError> {
         let mut query = Query::new(NEWEST);
         let found = self.backend.read_inline(query.bind_list(agents.iter().map(id)).statement()).await?;
         found.iter().map(|row| Ok((row.parse(7)?, pad(row)?))).collect()
@@ -146,7 +146,7 @@ impl SqlStore {
         agent: ActorId,
         before: Option<i64>,
         limit: usize,
-    ) -> Result<Vec<PadVersion>, StoreError> {
+    ) -> Result<Vec<ScratchpadVersion>, StoreError> {
         let mut query = Query::new(PAD);
         query.bind(id(agent));
         if let Some(before) = before {

@@ -234,7 +234,7 @@ mod tests {
     use engine::batch::Batch;
     use engine::projection;
     use engine::run::{Command, Lane, Run};
-    use runtime::ports::{Log, PROJECT_ITEMS};
+    use runtime::ports::{DEFAULT_ITEMS_PER_PROJECT, Log};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU8, Ordering};
     use std::time::Duration;
@@ -288,7 +288,7 @@ mod tests {
     async fn appended_once(fault: u8) {
         let switch = Arc::new(AtomicU8::new(FINE));
         let backend = Flaky(Sqlite::inline(None, Arc::new(FileClock::default())).unwrap(), switch.clone());
-        let store = SqlStore::prepare(Box::new(backend), Engine::Sqlite, "memory", PROJECT_ITEMS).await.unwrap();
+        let store = SqlStore::prepare(Box::new(backend), Engine::Sqlite, "memory", DEFAULT_ITEMS_PER_PROJECT).await.unwrap();
         let mut run = run();
         store.append(drafted(&mut run)).await.unwrap();
         run.command(

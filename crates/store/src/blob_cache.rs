@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most entries, about three megabytes. Beyond that the cache is cleared.
-const MOST: usize = 50_000;
+const MAX_CACHED_HASHES: usize = 50_000;
 
 #[derive(Default)]
 pub(crate) struct BlobCache(Mutex<HashSet<(RunId, Hash)>>);
@@ -26,7 +26,7 @@ impl BlobCache {
     /// Called after the commit, never before: a blob that was rolled back must be written again.
     pub(crate) fn remember(&self, run: RunId, blobs: &[Blob]) {
         let mut known = self.lock();
-        if known.len() + blobs.len() > MOST {
+        if known.len() + blobs.len() > MAX_CACHED_HASHES {
             known.clear();
         }
         known.extend(blobs.iter().map(|blob| (run, blob.hash)));

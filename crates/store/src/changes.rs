@@ -11,7 +11,7 @@ use crate::tables::insert;
 use crate::workspace::{Conflict, Revision, Touched, Versioned, Workspace};
 use crate::{SqlStore, StoreError, codec, lessons, records, rows};
 use engine::ids::{ActorId, RunId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Project, Task};
 use runtime::ports::AppendError;
@@ -108,7 +108,7 @@ impl SqlStore {
 fn statements_of(revision: &Revision) -> Vec<Statement> {
     match revision {
         Revision::ProjectMade(kept, owner) => {
-            let member = vec![id(kept.entity.id), id(owner), Value::from(Role::Owner.name())];
+            let member = vec![id(kept.entity.id), id(owner), Value::from(MemberRole::Owner.name())];
             vec![insert_project(kept, *owner), Statement::new(INSERT_MEMBER, member)]
         }
         Revision::ProjectChanged { from, to } => vec![update_project(*from, &to.entity)],

@@ -8,7 +8,7 @@ const LZ4: u8 = 1;
 /// A text shorter than this many bytes is stored as it is: compressing it costs more than it saves.
 const WORTH_COMPRESSING: usize = 128;
 /// The longest text. A stored length above it is damage, and must not be allocated.
-const LONGEST: usize = 256 << 20;
+const MAX_TEXT_BYTES: usize = 256 << 20;
 
 /// A tag byte, then either the text, or its length and the compressed text, whichever is smaller.
 pub(crate) fn pack(text: &str) -> Vec<u8> {
@@ -34,7 +34,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<String, StoreError> {
 }
 
 fn inflate(length: usize, body: &[u8]) -> Option<Vec<u8>> {
-    let text = (length <= LONGEST).then(|| lz4_flex::decompress(body, length).ok()).flatten()?;
+    let text = (length <= MAX_TEXT_BYTES).then(|| lz4_flex::decompress(body, length).ok()).flatten()?;
     (text.len() == length).then_some(text)
 }
 

@@ -10,7 +10,7 @@ use engine::actor::Actor;
 use engine::ids::{ActorId, LessonId, NodeId, RunId};
 use engine::lessons::LessonStatus;
 use engine::time::Timestamp;
-use runtime::agents::PadVersion;
+use runtime::agents::ScratchpadVersion;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -74,7 +74,7 @@ pub(crate) fn settle(lesson: &Lesson) -> Statement {
 }
 
 /// Writes the new version of the scratchpad and the lessons in it, in one transaction.
-pub(crate) fn promote(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
+pub(crate) fn promote(agent: ActorId, pad: &ScratchpadVersion, lessons: &[Lesson]) -> Vec<Statement> {
     std::iter::once(insert_scratchpad(agent, pad)).chain(lessons.iter().map(settle)).collect()
 }
 

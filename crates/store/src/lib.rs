@@ -17,8 +17,8 @@ mod blob_cache;
 mod changes;
 mod claims;
 mod codec;
+pub mod credentials;
 mod documents;
-pub mod keys;
 mod lessons;
 mod library;
 mod log;
@@ -51,7 +51,7 @@ pub use tree::NodeFilter;
 use backend::Backend;
 use engine::ids;
 use engine::time::Timestamp;
-use runtime::ports::{Clock, LOCAL_HANDLE, Library, PROJECT_ITEMS, local_person};
+use runtime::ports::{Clock, DEFAULT_ITEMS_PER_PROJECT, LOCAL_HANDLE, Library, local_person};
 use sql::Statement;
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             direct_url: None,
-            project_items: PROJECT_ITEMS,
+            project_items: DEFAULT_ITEMS_PER_PROJECT,
             variables: Variables::new(),
             startup_wait: Duration::ZERO,
             on_wait: |_| {},
@@ -137,7 +137,7 @@ pub fn log_damage(log: &Path) -> Option<String> {
 pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreError> {
     let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(FileClock::default()))? else { return Ok(None) };
     migrate::require_current(&backend, &path.display().to_string()).await?;
-    Ok(Some(Arc::new(SqlStore::new(Box::new(backend), PROJECT_ITEMS))))
+    Ok(Some(Arc::new(SqlStore::new(Box::new(backend), DEFAULT_ITEMS_PER_PROJECT))))
 }
 
 /// Opens SQLite on the given clock, in a file or in memory, without threads. Every call finishes before it returns to
@@ -147,7 +147,7 @@ pub async fn open_inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<A
         Some(path) => (sqlite::Sqlite::inline(Some(path), clock)?, path.display().to_string()),
         None => (migrate::in_memory(clock)?, "memory".into()),
     };
-    SqlStore::prepare(Box::new(backend), Engine::Sqlite, &place, PROJECT_ITEMS).await
+    SqlStore::prepare(Box::new(backend), Engine::Sqlite, &place, DEFAULT_ITEMS_PER_PROJECT).await
 }
 
 impl SqlStore {

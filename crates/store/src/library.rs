@@ -7,17 +7,17 @@ use async_trait::async_trait;
 use engine::batch::{RunRow, StepRow};
 use engine::blob::Hash;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::run::Status;
 use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task};
-use runtime::agents::{AgentRecord, PadVersion};
+use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, RunFilter, SearchFilter, Slice, TaskFilter};
 use runtime::search_terms as terms;
 use std::collections::HashMap;
 
 const TEXTS_AT_ONCE: usize = 200;
 /// More than any task has: at most fifty steps count, and at most as many do not.
-const MOST_STEPS: usize = 1_000;
+const MAX_STEPS_LISTED: usize = 1_000;
 
 impl SqlStore {
     pub(crate) async fn all<T>(
@@ -118,7 +118,7 @@ impl Library for SqlStore {
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
         let mut query = visible_of_run(&agents::STEPS, scope, run);
-        query.push(" ORDER BY step LIMIT ").bind(MOST_STEPS);
+        query.push(" ORDER BY step LIMIT ").bind(MAX_STEPS_LISTED);
         self.all(query, agents::read_step).await
     }
 
@@ -225,7 +225,7 @@ impl Library for SqlStore {
     async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
         let mut query = Query::new("SELECT id FROM onto_projects WHERE id = ");
         query.bind(id(project));
-        in_scope_with_role(&mut query, "id", scope, Role::Editor);
+        in_scope_with_role(&mut query, "id", scope, MemberRole::Editor);
         Ok(self.one(query, |_| Ok(())).await?.is_some())
     }
 
@@ -246,7 +246,7 @@ impl Library for SqlStore {
         self.one(query, agents::agent).await
     }
 
-    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError> {
+    async fn scratchpad(&self, agent: ActorId) -> Result<Option<ScratchpadVersion>, StoreError> {
         Ok(self.scratchpad_versions(agent, None, 1).await?.pop())
     }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const IDS_AT_ONCE: usize = 500;
 /// The most runs that `changed_runs` returns. A page that shows recent runs needs no more.
-const MOST_CHANGED: usize = 1_000;
+const MAX_CHANGED_RUNS: usize = 1_000;
 const CHECKPOINT: &str =
     "SELECT body FROM run_checkpoints WHERE run_id = ?1 AND seq <= ?2 AND format = ?3 ORDER BY seq DESC LIMIT 1";
 const KEEP_CHECKPOINT: &str = "INSERT INTO run_checkpoints (run_id, seq, format, body) VALUES (?1, ?2, ?3, ?4) \
@@ -118,13 +118,13 @@ impl Log for SqlStore {
         Ok(())
     }
 
-    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
+    async fn last_seqs_of_worker(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
         let query = "SELECT run_id, last_seq FROM jobs WHERE lease_owner = ?1 ORDER BY run_id";
         let found = self.backend.read(Statement::new(query, vec![Value::from(worker)])).await?;
         found.iter().map(|row| Ok((row.parse(0)?, row.int(1)?.unsigned_abs()))).collect()
     }
 
-    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
+    async fn last_seqs(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
         let mut ends = Vec::with_capacity(runs.len());
         for chunk in runs.chunks(IDS_AT_ONCE) {
             let mut query = Query::new("SELECT run_id, last_seq FROM jobs WHERE run_id IN ");
@@ -138,7 +138,7 @@ impl Log for SqlStore {
 
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
         let mut query = Query::new(format!("SELECT id, updated_at FROM ({}) r WHERE updated_at > ", *ALL_RUNS));
-        query.bind(since.0).push(" ORDER BY updated_at DESC, id DESC LIMIT ").bind(MOST_CHANGED);
+        query.bind(since.0).push(" ORDER BY updated_at DESC, id DESC LIMIT ").bind(MAX_CHANGED_RUNS);
         let found = self.backend.read(query.statement()).await?;
         found.iter().map(|row| Ok((row.parse(0)?, Timestamp(row.int(1)?)))).collect()
     }
@@ -149,7 +149,7 @@ impl Log for SqlStore {
         found.first().map(|row| codec::unpack(row.bytes(0)?)).transpose()
     }
 
-    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+    async fn store_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
         let values = vec![id(run), Value::from(seq), Value::from(format), Value::from(codec::pack(&text))];
         self.backend.write(vec![Statement::new(KEEP_CHECKPOINT, values)]).await.map(drop).map_err(into_store_error)
     }

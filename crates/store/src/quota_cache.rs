@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// The most places handed out from one count.
-const MOST_AT_ONCE: u64 = 1_000;
+const MAX_ITEMS_PER_COUNT: u64 = 1_000;
 /// One count hands out at most this fraction (an eighth) of the room, because other processes may fill the same
 /// project.
 const PART: u64 = 8;
@@ -43,7 +43,7 @@ impl QuotaCache {
         if left.len() >= PROJECTS {
             left.clear();
         }
-        left.insert(project, (room / PART).min(MOST_AT_ONCE));
+        left.insert(project, (room / PART).min(MAX_ITEMS_PER_COUNT));
         true
     }
 }

@@ -6,7 +6,7 @@
 use crate::sql::{Query, Value, id};
 use crate::tables::ALL_RUNS;
 use engine::ids::{ActorId, ProjectId, RunId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::workspace::Scope;
 
 /// The rows of `select` whose project, named by `column`, is in scope. The caller may add conditions with `AND`.
@@ -17,11 +17,11 @@ pub(crate) fn visible(select: &str, column: &str, scope: &Scope) -> Query {
 }
 
 pub(crate) fn in_scope(query: &mut Query, column: &str, scope: &Scope) {
-    in_scope_with_role(query, column, scope, Role::Viewer);
+    in_scope_with_role(query, column, scope, MemberRole::Viewer);
 }
 
 /// Adds the condition that the scope has at least this role in the row's project.
-pub(crate) fn in_scope_with_role(query: &mut Query, column: &str, scope: &Scope, least: Role) {
+pub(crate) fn in_scope_with_role(query: &mut Query, column: &str, scope: &Scope, least: MemberRole) {
     match scope {
         Scope::Platform => {}
         Scope::Actor(actor) => member(query, column, *actor, least),
@@ -36,7 +36,7 @@ pub(crate) fn in_scope_with_role(query: &mut Query, column: &str, scope: &Scope,
     }
 }
 
-fn member(query: &mut Query, column: &str, actor: ActorId, least: Role) {
+fn member(query: &mut Query, column: &str, actor: ActorId, least: MemberRole) {
     // `column` stays outside the subquery. Inside, a bare `project_id` would mean `m.project_id` and match every row.
     query.push(" AND ").push(column).push(" IN (SELECT m.project_id FROM project_members m WHERE m.actor_id = ");
     query.bind(id(actor));
@@ -45,29 +45,29 @@ fn member(query: &mut Query, column: &str, actor: ActorId, least: Role) {
 }
 
 /// Adds nothing for a viewer, because every member is at least that.
-fn at_least(query: &mut Query, least: Role) {
-    if least > Role::Viewer {
+fn at_least(query: &mut Query, least: MemberRole) {
+    if least > MemberRole::Viewer {
         query.push(" AND m.role IN ").bind_list(least.and_above().map(|role| role.name().into()));
     }
 }
 
 /// The runs in scope: the actor's own, and the runs whose projects all have the actor as a member.
 pub(crate) fn visible_runs(scope: &Scope) -> Query {
-    runs_with_role(scope, Role::Viewer)
+    runs_with_role(scope, MemberRole::Viewer)
 }
 
 /// The runs that the scope may steer.
 pub(crate) fn steerable_runs(scope: &Scope) -> Query {
-    runs_with_role(scope, Role::Editor)
+    runs_with_role(scope, MemberRole::Editor)
 }
 
-fn runs_with_role(scope: &Scope, least: Role) -> Query {
+fn runs_with_role(scope: &Scope, least: MemberRole) -> Query {
     let mut query = Query::new("");
     select_runs(&mut query, "SELECT *", scope, least);
     query
 }
 
-fn select_runs(query: &mut Query, select: &str, scope: &Scope, least: Role) {
+fn select_runs(query: &mut Query, select: &str, scope: &Scope, least: MemberRole) {
     query.push(select).push(" FROM (").push(&ALL_RUNS).push(") r WHERE 1 = 1");
     match scope {
         Scope::Platform => {}
@@ -94,19 +94,19 @@ fn select_runs(query: &mut Query, select: &str, scope: &Scope, least: Role) {
 pub(crate) fn visible_of_run(select: &str, scope: &Scope, run: RunId) -> Query {
     let mut query = Query::new(format!("{select} WHERE run_id = "));
     query.bind(id(run)).push(" AND EXISTS (");
-    select_runs(&mut query, "SELECT r.id", scope, Role::Viewer);
+    select_runs(&mut query, "SELECT r.id", scope, MemberRole::Viewer);
     query.push(" AND r.id = ").bind(id(run)).push(")");
     query
 }
 
-fn owned_or_member(query: &mut Query, actor: ActorId, least: Role) {
+fn owned_or_member(query: &mut Query, actor: ActorId, least: MemberRole) {
     query.push(" AND (r.owner = ").bind(id(actor)).push(" OR ");
     member_of_all(query, actor, least);
     query.push(")");
 }
 
 /// The condition that the actor has at least this role in all of the run's projects.
-fn member_of_all(query: &mut Query, actor: ActorId, least: Role) {
+fn member_of_all(query: &mut Query, actor: ActorId, least: MemberRole) {
     all_projects(query, |query| {
         query.push("EXISTS (SELECT 1 FROM project_members m WHERE m.project_id = p.project_id AND m.actor_id = ");
         query.bind(id(actor));

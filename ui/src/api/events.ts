@@ -40,8 +40,6 @@ export interface Budgets {
   repeat_limit: number;
 }
 
-export type Class = 'read_only' | 'idempotent' | 'once';
-
 export interface Criterion {
   id: string;
   text: string;
@@ -119,6 +117,12 @@ export interface ExecutorTask {
 }
 
 export type Exhausted = 'budget_cost' | 'budget_tokens' | 'budget_wall_clock';
+
+export interface ExternalTool {
+  class: RepeatSafety;
+  hash: string;
+  server: string;
+}
 
 export type FinishedAs = 'ok' | 'transient' | 'failed' | 'lost' | 'refused' | 'canceled' | 'asked';
 
@@ -270,7 +274,7 @@ export interface HomeworkToolCallResult {
   artifacts?: Artifacts;
   callId: string;
   chars?: number;
-  lesson?: Learned;
+  lesson?: LessonRef;
   newReading?: boolean;
   ok: boolean;
   reading?: string;
@@ -283,7 +287,7 @@ export type Kind = 'homework' | 'tree' | 'task';
 
 export type Lane = 'steer' | 'queue';
 
-export interface Learned {
+export interface LessonRef {
   agentId: string;
   lessonId: string;
 }
@@ -338,12 +342,6 @@ export type NodeRole = 'planner' | 'executor';
 
 export type NodeStatus = 'planning' | 'delegating' | 'executing' | 'aggregating' | 'completed' | 'failed' | 'canceled' | 'waiting' | 'blocked' | 'superseded';
 
-export interface Outside {
-  class: Class;
-  hash: string;
-  server: string;
-}
-
 export interface PadEntry {
   entryKey: string;
   markdown: string;
@@ -383,6 +381,8 @@ export interface ProposedResult {
   success_assessment?: SuccessAssessment;
   summary: string;
 }
+
+export type RepeatSafety = 'read_only' | 'idempotent' | 'once';
 
 export interface Reserve {
   costUsd: number;
@@ -596,7 +596,7 @@ export interface ToolSpec {
   arguments: string;
   description: string;
   name: string;
-  outside?: Outside;
+  outside?: ExternalTool;
   read: boolean;
 }
 
@@ -769,7 +769,7 @@ export interface TreeToolCallResult {
   artifacts?: Artifacts;
   callId: string;
   chars?: number;
-  lesson?: Learned;
+  lesson?: LessonRef;
   ok: boolean;
   result: BlobRef;
   summary: string;

@@ -19,10 +19,10 @@ impl WireFormat for Messages {
         "messages"
     }
 
-    fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>) {
+    fn authorize(&self, headers: &mut HeaderMap, api_key: Option<&HeaderValue>) {
         headers.insert("anthropic-version", VERSION);
-        if let Some(key) = key {
-            headers.insert("x-api-key", key.clone());
+        if let Some(api_key) = api_key {
+            headers.insert("x-api-key", api_key.clone());
         }
     }
 

@@ -144,19 +144,19 @@ impl ProviderKind {
 
 /// The environment variables that a provider's key and address are read from, if any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sources {
-    pub key: Option<String>,
+pub struct ProviderVariables {
+    pub api_key: Option<String>,
     pub url: Option<String>,
 }
 
 impl ProviderConfig {
     /// The well-known variables belong to the vendor's own service: its key must not go to another server of the same format.
-    pub fn sources(&self, name: &str) -> Sources {
+    pub fn sources(&self, name: &str) -> ProviderVariables {
         let kind = self.kind.or_else(|| ProviderKind::named(name));
         let vendor = kind.filter(|kind| kind.name() == name || self.base_url.is_none());
-        let key = vendor.and_then(ProviderKind::key_variable).map(str::to_owned);
+        let api_key = vendor.and_then(ProviderKind::key_variable).map(str::to_owned);
         let url = vendor.filter(|_| self.base_url.is_none()).and_then(ProviderKind::url_variable);
-        Sources { key: self.api_key_env.clone().or(key), url: url.map(str::to_owned) }
+        ProviderVariables { api_key: self.api_key_env.clone().or(api_key), url: url.map(str::to_owned) }
     }
 }
 
@@ -167,7 +167,7 @@ pub struct ResolvedProvider {
     pub kind: ProviderKind,
     /// `None` for rehearsal only.
     pub base_url: Option<String>,
-    pub key: Option<String>,
+    pub api_key: Option<String>,
     pub schema_mode: Option<SchemaMode>,
     pub stream: bool,
     pub timeouts: ProviderTimeouts,
@@ -198,16 +198,16 @@ fn resolve_one(
     let kind = config.kind.or_else(|| ProviderKind::named(&name)).ok_or_else(|| {
         ConfigError(format!("provider {name:?} has no kind; write kind = \"openai\", \"anthropic\" or \"rehearsal\" under [providers.{name}]"))
     })?;
-    let Sources { key, url } = config.sources(&name);
+    let ProviderVariables { api_key, url } = config.sources(&name);
     let base_url = config.base_url.clone().or_else(|| env(&url?));
-    let key = match &config.api_key_env {
+    let api_key = match &config.api_key_env {
         Some(variable) => Some(env(variable).ok_or_else(|| {
             ConfigError(format!("provider {name:?} takes its key from {variable}, which is not set; export {variable}=… or remove api_key_env"))
         })?),
-        None => key.and_then(|variable| env(&variable)),
+        None => api_key.and_then(|variable| env(&variable)),
     };
     if base_url.is_none()
-        && key.is_none()
+        && api_key.is_none()
         && let Some(variable) = kind.key_variable()
     {
         let vendor = kind.vendor_url().unwrap_or_default();
@@ -220,7 +220,7 @@ fn resolve_one(
         name,
         kind,
         base_url,
-        key,
+        api_key,
         schema_mode: config.schema_mode,
         stream: config.stream.unwrap_or(true),
         timeouts: config.timeouts,
@@ -250,7 +250,10 @@ mod tests {
     fn e3_a_base_url_without_a_key_is_a_keyless_server() {
         let resolved = resolve(&Providers::default(), &[("OPENAI_BASE_URL", "http://127.0.0.1:1")]).unwrap();
         assert_eq!(names(&resolved), ["openai", "rehearsal"]);
-        assert_eq!((resolved[0].base_url.as_deref(), resolved[0].key.as_deref()), (Some("http://127.0.0.1:1"), None));
+        assert_eq!(
+            (resolved[0].base_url.as_deref(), resolved[0].api_key.as_deref()),
+            (Some("http://127.0.0.1:1"), None)
+        );
     }
 
     #[test]
@@ -263,7 +266,7 @@ mod tests {
         let providers = Providers([("local".to_owned(), local)].into());
         let resolved = resolve(&providers, &[("OPENAI_API_KEY", "sk-1"), ("ANTHROPIC_API_KEY", "sk-2")]).unwrap();
         assert_eq!(names(&resolved), ["anthropic", "local", "openai", "rehearsal"]);
-        assert_eq!(resolved[1].key, None);
+        assert_eq!(resolved[1].api_key, None);
         assert_eq!(resolved[2].base_url.as_deref(), Some("https://api.openai.com"));
     }
 

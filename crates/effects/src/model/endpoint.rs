@@ -15,7 +15,7 @@ pub(super) struct Endpoint {
     /// Shown to people, so without user name, password or query.
     pub address: String,
     base: Url,
-    key: Option<HeaderValue>,
+    api_key: Option<HeaderValue>,
     pub client: reqwest::Client,
     pub wire: &'static dyn WireFormat,
     /// The form of requests before anything was learned about a model.
@@ -39,8 +39,8 @@ impl Endpoint {
                 "base_url {base_url:?} is not an http or https address; write it in full, e.g. https://host/v1"
             ))
         })?;
-        let key = provider.key.as_deref().map(|key| {
-            let mut value = HeaderValue::from_str(key).map_err(|_| {
+        let api_key = provider.api_key.as_deref().map(|api_key| {
+            let mut value = HeaderValue::from_str(api_key).map_err(|_| {
                 wrong("its key has characters that cannot be sent in a header; check the variable that holds it".into())
             })?;
             value.set_sensitive(true);
@@ -52,7 +52,7 @@ impl Endpoint {
             name: provider.name.clone(),
             address: address(&base),
             base,
-            key: key.transpose()?,
+            api_key: api_key.transpose()?,
             client,
             wire,
             capabilities: Capabilities::new(provider.schema_mode, provider.stream),
@@ -69,12 +69,12 @@ impl Endpoint {
 
     pub(super) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        self.wire.authorize(&mut headers, self.key.as_ref());
+        self.wire.authorize(&mut headers, self.api_key.as_ref());
         headers
     }
 
     pub(super) fn billing(&self) -> Billing {
-        if self.key.is_some() { Billing::Metered } else { Billing::Free }
+        if self.api_key.is_some() { Billing::Metered } else { Billing::Free }
     }
 }
 

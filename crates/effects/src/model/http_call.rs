@@ -2,7 +2,7 @@
 //! `wire_error` decides what that means for the run.
 
 use super::Timeouts;
-use super::partial_reply::{MOST_TEXT, PartialReply};
+use super::partial_reply::{MAX_ANSWER_BYTES, PartialReply};
 use super::secrets::DeltaRedactor;
 use super::wire::WireFormat;
 use super::wire_error::WireError;
@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// A stream adds a few hundred bytes of framing to each token.
-const MOST_RAW: usize = 32 * 1024 * 1024;
-const MOST_ERROR: usize = 64 * 1024;
+const MAX_RESPONSE_BYTES: usize = 32 * 1024 * 1024;
+const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// The same numbers on Linux and macOS.
 const ENFILE: i32 = 23;
@@ -101,10 +101,10 @@ impl ReplyReader<'_, '_> {
                 limit = idle;
             }
             until = Instant::now() + limit;
-            if raw > MOST_RAW || self.reply.bytes() > MOST_TEXT {
+            if raw > MAX_RESPONSE_BYTES || self.reply.bytes() > MAX_ANSWER_BYTES {
                 return Err(WireError::Broke(format!(
                     "the answer did not end within {} MiB and was cut off",
-                    MOST_TEXT >> 20
+                    MAX_ANSWER_BYTES >> 20
                 )));
             }
         }
@@ -141,7 +141,7 @@ impl ReplyReader<'_, '_> {
     }
 
     async fn piece(&mut self, response: &mut Response, idle: Duration) -> Result<(), WireError> {
-        let body = body(response, MOST_RAW, idle).await?;
+        let body = body(response, MAX_RESPONSE_BYTES, idle).await?;
         let text = String::from_utf8_lossy(&body);
         let answer: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
             .map_err(|error| WireError::Broke(format!("the answer is not JSON ({error}): {text}")))?;
@@ -163,8 +163,8 @@ impl ReplyReader<'_, '_> {
             let stop = reply.stop.as_deref().unwrap_or("none given");
             return Err(WireError::Broke(format!("the answer is empty (finish reason: {stop})")));
         }
-        if reply.bytes() > MOST_TEXT {
-            return Err(WireError::Broke(format!("the answer is longer than {} MiB", MOST_TEXT >> 20)));
+        if reply.bytes() > MAX_ANSWER_BYTES {
+            return Err(WireError::Broke(format!("the answer is longer than {} MiB", MAX_ANSWER_BYTES >> 20)));
         }
         Ok(reply)
     }
@@ -187,7 +187,7 @@ pub(super) async fn refusal(mut response: Response, idle: Duration) -> WireError
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers(), SystemTime::now());
     let retry_after_ms = retry_after.map(|wait| wait.as_millis() as i64);
-    let body = body(&mut response, MOST_ERROR, idle).await.unwrap_or_default();
+    let body = body(&mut response, MAX_ERROR_BYTES, idle).await.unwrap_or_default();
     WireError::Refused { status, body: String::from_utf8_lossy(&body).into_owned(), retry_after_ms }
 }
 

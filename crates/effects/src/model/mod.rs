@@ -17,8 +17,8 @@ mod wire;
 mod wire_error;
 
 pub use config::{
-    ConfigError, ModelTerms, ProviderConfig, ProviderKind, ProviderTimeouts, Providers, REHEARSAL, ResolvedProvider,
-    SchemaMode, Sources,
+    ConfigError, ModelTerms, ProviderConfig, ProviderKind, ProviderTimeouts, ProviderVariables, Providers, REHEARSAL,
+    ResolvedProvider, SchemaMode,
 };
 pub use prices::{date as prices_date, examples};
 pub use secrets::OnDelta;
@@ -112,7 +112,7 @@ impl Gateway {
         timeouts: Timeouts,
     ) -> Result<Gateway, ConfigError> {
         let resolved = providers.resolve(env)?;
-        let secrets = Secrets::new(resolved.iter().filter_map(|provider| provider.key.clone()));
+        let secrets = Secrets::new(resolved.iter().filter_map(|provider| provider.api_key.clone()));
         let mut providers = BTreeMap::new();
         for one in resolved {
             let server = Endpoint::new(&one, timeouts.of(&one))?;
@@ -201,13 +201,13 @@ impl Gateway {
         &self,
         endpoint: &Endpoint,
         request: &ModelRequest<'_>,
-        key: &str,
+        idempotency_key: &str,
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
         let known = self.learned.of(&endpoint.name, request.model).unwrap_or(endpoint.capabilities);
         let mut capabilities = known;
         loop {
-            match self.send_once(endpoint, request, capabilities, key, on_delta).await {
+            match self.send_once(endpoint, request, capabilities, idempotency_key, on_delta).await {
                 Ok(reply) => {
                     if capabilities != known {
                         self.learned.learn(&endpoint.name, request.model, capabilities);
@@ -227,7 +227,7 @@ impl Gateway {
         endpoint: &Endpoint,
         request: &ModelRequest<'_>,
         capabilities: Capabilities,
-        key: &str,
+        idempotency_key: &str,
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, WireError> {
         let body = endpoint.wire.body(request, capabilities);
@@ -236,7 +236,7 @@ impl Gateway {
             .post(endpoint.url(endpoint.wire.path()))
             .headers(endpoint.headers())
             .header("x-pleach-role", request.role)
-            .header("idempotency-key", key)
+            .header("idempotency-key", idempotency_key)
             .json(&body);
         let mut deltas = DeltaRedactor::new(&self.secrets, on_delta);
         let received = http_call::send(
@@ -274,13 +274,13 @@ impl Gateway {
 
     async fn offered(&self, endpoint: &Endpoint) -> Result<Vec<String>, WireError> {
         const LIST_TIMEOUT: Duration = Duration::from_secs(5);
-        const MOST_LIST: usize = 4 * 1024 * 1024;
+        const MAX_LIST_BYTES: usize = 4 * 1024 * 1024;
         let request = endpoint.client.get(endpoint.url("models")).headers(endpoint.headers()).timeout(LIST_TIMEOUT);
         let mut response = request.send().await.map_err(http_call::not_sent)?;
         if !response.status().is_success() {
             return Err(http_call::refusal(response, LIST_TIMEOUT).await);
         }
-        let body = http_call::body(&mut response, MOST_LIST, LIST_TIMEOUT).await?;
+        let body = http_call::body(&mut response, MAX_LIST_BYTES, LIST_TIMEOUT).await?;
         let answer: Value =
             serde_json::from_slice(&body).map_err(|_| WireError::Broke("its list of models is not JSON".into()))?;
         let listed = answer["data"].as_array().into_iter().flatten();

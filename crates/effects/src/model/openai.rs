@@ -17,8 +17,9 @@ impl WireFormat for Chat {
         "chat/completions"
     }
 
-    fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>) {
-        let bearer = key.and_then(|key| HeaderValue::from_bytes(&[b"Bearer ", key.as_bytes()].concat()).ok());
+    fn authorize(&self, headers: &mut HeaderMap, api_key: Option<&HeaderValue>) {
+        let bearer =
+            api_key.and_then(|api_key| HeaderValue::from_bytes(&[b"Bearer ", api_key.as_bytes()].concat()).ok());
         if let Some(mut bearer) = bearer {
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);

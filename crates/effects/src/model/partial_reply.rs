@@ -4,9 +4,9 @@
 use super::usage::ReportedUsage;
 
 /// More text than any model writes in one answer.
-pub(super) const MOST_TEXT: usize = 4 * 1024 * 1024;
+pub(super) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// More calls than any model makes at once. Each piece of an answer searches them, so their number is limited.
-const MOST_CALLS: usize = 256;
+const MAX_CALLS_PER_ANSWER: usize = 256;
 
 #[derive(Default)]
 pub(super) struct PartialReply {
@@ -63,7 +63,7 @@ impl PartialReply {
             (None, None) => true,
         });
         self.written += delta.name.map_or(0, str::len) + delta.arguments.map_or(0, str::len);
-        if known.is_none() && self.calls.len() >= MOST_CALLS {
+        if known.is_none() && self.calls.len() >= MAX_CALLS_PER_ANSWER {
             return;
         }
         let at = known.unwrap_or_else(|| {

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-const UNKNOWN_CONTEXT: u32 = 128_000;
+const DEFAULT_CONTEXT_TOKENS: u32 = 128_000;
 /// The limit of an answer unless the configuration sets another. Many models could write more, but the cost of the longest answer
 /// is reserved from the budget before each call.
-const USUAL_OUTPUT: u32 = 8_192;
+const DEFAULT_OUTPUT_TOKENS: u32 = 8_192;
 
 #[derive(Deserialize)]
 struct Table {
@@ -63,10 +63,10 @@ pub(super) fn spec(provider: &str, model: &str, billing: Billing, terms: Option<
     ModelSpec {
         provider: provider.to_owned(),
         model: model.to_owned(),
-        context_window: own.context_window.or(entry.map(|entry| entry.context)).unwrap_or(UNKNOWN_CONTEXT),
-        max_output: own
-            .max_output
-            .unwrap_or_else(|| entry.map_or(USUAL_OUTPUT, |entry| entry.max_output.min(USUAL_OUTPUT))),
+        context_window: own.context_window.or(entry.map(|entry| entry.context)).unwrap_or(DEFAULT_CONTEXT_TOKENS),
+        max_output: own.max_output.unwrap_or_else(|| {
+            entry.map_or(DEFAULT_OUTPUT_TOKENS, |entry| entry.max_output.min(DEFAULT_OUTPUT_TOKENS))
+        }),
         price: overridden(listed, &own),
     }
 }

@@ -7,8 +7,8 @@ const MASK: &str = "[redacted]";
 pub(super) struct Secrets(Vec<String>);
 
 impl Secrets {
-    pub(super) fn new(keys: impl IntoIterator<Item = String>) -> Secrets {
-        Secrets(keys.into_iter().filter(|key| is_secret(key)).collect())
+    pub(super) fn new(api_keys: impl IntoIterator<Item = String>) -> Secrets {
+        Secrets(api_keys.into_iter().filter(|api_key| is_secret(api_key)).collect())
     }
 
     pub(super) fn redact(&self, text: &str) -> String {
@@ -27,9 +27,9 @@ impl Secrets {
 }
 
 /// Local servers ask for placeholders such as `ollama` or `lm-studio`, which are ordinary words and no secrets.
-fn is_secret(key: &str) -> bool {
-    let plain = key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    key.len() >= if plain { 16 } else { 8 }
+fn is_secret(api_key: &str) -> bool {
+    let plain = api_key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    api_key.len() >= if plain { 16 } else { 8 }
 }
 
 /// Gets the pieces of an answer while it is written.

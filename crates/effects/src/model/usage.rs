@@ -4,7 +4,7 @@ use engine::effect::Usage;
 use serde_json::Value;
 
 /// No model uses more in one call; a higher figure is wrong.
-const ABSURD: u64 = 100_000_000;
+const MAX_CREDIBLE_TOKENS: u64 = 100_000_000;
 
 /// Figures as a server reported them; absent where it did not, or where they are no count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl ReportedUsage {
     /// The reported figures if they are plausible, otherwise an estimate from the bytes. Never zero: a budget would never stop
     /// the run.
     pub(super) fn settle(self, bytes_in: usize, bytes_out: usize) -> Usage {
-        let usable = |figure: &u64| (1..=ABSURD).contains(figure);
+        let usable = |figure: &u64| (1..=MAX_CREDIBLE_TOKENS).contains(figure);
         match (self.input.filter(usable), self.output.filter(usable)) {
             (Some(input), Some(output)) => {
                 Usage { input, cached: self.cached.unwrap_or(0).min(input), output, estimated: false }

@@ -21,7 +21,7 @@ pub(super) struct ModelRequest<'a> {
 pub(super) trait WireFormat: Sync {
     /// The path below the base URL.
     fn path(&self) -> &'static str;
-    fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>);
+    fn authorize(&self, headers: &mut HeaderMap, api_key: Option<&HeaderValue>);
     fn body(&self, request: &ModelRequest<'_>, capabilities: Capabilities) -> Value;
     /// Reads one event of a stream; true if it was more than a keep-alive.
     fn event(&self, event: &Event, reply: &mut PartialReply) -> Result<bool, serde_json::Error>;

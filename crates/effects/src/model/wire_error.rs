@@ -21,7 +21,7 @@ const OUT_OF_FILES: &str = "was not called: this process has too many open files
     if this continues, raise the limit (ulimit -n) or lower --workers";
 
 /// The longest part of a server's message that is shown.
-const LONGEST_MESSAGE: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 impl WireError {
     /// An error that the server reported inside an answer. One about money is as final as a refusal.
@@ -47,7 +47,7 @@ impl WireError {
             }
         };
         // Redacted before it is shortened: half a key would not be recognised.
-        let message = shorten(&secrets.redact(&format!("{who} {reason}")), LONGEST_MESSAGE + who.len());
+        let message = shorten(&secrets.redact(&format!("{who} {reason}")), MAX_MESSAGE_CHARS + who.len());
         CallError { failure, message, retry_after_ms, maybe_paid }
     }
 }

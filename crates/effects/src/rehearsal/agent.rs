@@ -4,7 +4,7 @@ use super::one_line;
 use super::prose::{self, Context};
 use super::sections::Sections;
 use super::subject::Subject;
-use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::task::MAX_SCRATCHPAD_CHARS;
 use serde_json::{Value, json};
 
 pub(super) fn step(sections: &Sections) -> Value {
@@ -63,9 +63,9 @@ fn page(step: &Value) -> &str {
 
 /// The first path with this prefix and a complete id on a page.
 fn path_in(page: &str, prefix: &str) -> Option<String> {
-    const ID: usize = 36;
+    const UUID_CHARS: usize = 36;
     page.match_indices(prefix).find_map(|(at, _)| {
-        let end = at + prefix.len() + ID;
+        let end = at + prefix.len() + UUID_CHARS;
         let id = page.get(at + prefix.len()..end)?;
         uuid::Uuid::parse_str(id).ok().map(|_| page[at..end].to_owned())
     })
@@ -83,8 +83,7 @@ pub(super) fn reflection(sections: &Sections) -> Value {
     );
     let mut lines: Vec<&str> = old.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.push(&line);
-    let long =
-        |lines: &[&str]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>() > SCRATCHPAD_CHARACTERS;
+    let long = |lines: &[&str]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>() > MAX_SCRATCHPAD_CHARS;
     while lines.len() > 1 && long(&lines) {
         lines.remove(0);
     }

@@ -44,9 +44,9 @@ pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String
 
 /// A text on one line, cut if it is long.
 fn one_line(text: &str) -> String {
-    const LINE_MAX: usize = 300;
+    const MAX_LINE_CHARS: usize = 300;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LINE_MAX) {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
     }

@@ -59,14 +59,14 @@ fn step_titles(state: &PlannerState<'_>) -> [String; 4] {
         .map(|(step, offset)| prose::fill(subject, step, offset))
 }
 
-/// Steps of another planner are kept, and closed with the rest.
+/// Steps of another planner stay, and are closed with the rest.
 fn inherited(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {
     let foreign = state.planned().iter().filter(|step| step["id"].as_str().is_some_and(|id| !OWN_STEPS.contains(&id)));
-    let kept = foreign.map(|step| {
+    let foreign_steps = foreign.map(|step| {
         let status = if matches!(stage, Stage::Finish) { &json!("done") } else { &step["status"] };
         json!({"id": step["id"], "title": step["title"], "status": status, "owner": step["owner"]})
     });
-    kept.collect()
+    foreign_steps.collect()
 }
 
 pub(super) fn tool_calls(state: &PlannerState<'_>, stage: &Stage) -> Vec<Value> {

@@ -3,13 +3,13 @@
 use super::sections::Sections;
 use serde_json::{Map, Value, json};
 
-const CORRECTIONS_MAX: usize = 2;
+const MAX_CORRECTED_CALLS: usize = 2;
 /// Optional arguments that may refer to something that does not exist; the call works without them.
 const DOUBTFUL: [&str; 3] = ["project_id", "parent_document_id", "version"];
 
 pub(super) fn answer(sections: &Sections) -> Value {
     let corrected = sections.items("failed_calls").into_iter().filter_map(|call| corrected(sections, call));
-    json!({"corrected_calls": corrected.take(CORRECTIONS_MAX).collect::<Vec<_>>()})
+    json!({"corrected_calls": corrected.take(MAX_CORRECTED_CALLS).collect::<Vec<_>>()})
 }
 
 /// `None` if the call cannot be improved.
@@ -20,10 +20,10 @@ fn corrected(sections: &Sections, call: &Value) -> Option<Value> {
     let arguments = tool["arguments"].as_str()?.split(", ");
     let takes: Vec<&str> = arguments.filter_map(|argument| argument.split(':').next()).collect();
     let given = call["arguments"].as_object().cloned().unwrap_or_default();
-    let kept = |name: &str| {
+    let is_known = |name: &str| {
         takes.iter().any(|taken| *taken == name || taken.strip_suffix('?') == Some(name) && !DOUBTFUL.contains(&name))
     };
-    let mut arguments: Map<String, Value> = given.clone().into_iter().filter(|(name, _)| kept(name)).collect();
+    let mut arguments: Map<String, Value> = given.clone().into_iter().filter(|(name, _)| is_known(name)).collect();
     for name in ["title", "content", "query"].into_iter().filter(|name| takes.contains(name)) {
         arguments.entry(name).or_insert_with(|| json!("To be named"));
     }

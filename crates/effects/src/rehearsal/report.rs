@@ -5,7 +5,7 @@ use super::sections::Sections;
 use super::subject::Subject;
 use serde_json::{Value, json};
 
-const FINDINGS_MAX: usize = 8;
+const MAX_FINDINGS: usize = 8;
 
 pub(super) fn answer(sections: &Sections) -> Value {
     let subject = Subject::of(sections.text("objective"));
@@ -40,12 +40,12 @@ fn because(outcome: &Value) -> String {
 /// The claims with evidence, or the pages if there are none.
 fn findings(sections: &Sections) -> Vec<String> {
     let claims = sections.items("evidence").into_iter().filter_map(|evidence| evidence["claim"].as_str());
-    let claims: Vec<String> = claims.take(FINDINGS_MAX).map(one_line).collect();
+    let claims: Vec<String> = claims.take(MAX_FINDINGS).map(one_line).collect();
     if !claims.is_empty() {
         return claims;
     }
     let titles = sections.items("artifacts").into_iter().filter_map(|artifact| artifact["title"].as_str());
-    titles.take(FINDINGS_MAX).map(|title| format!("Made: {}", one_line(title))).collect()
+    titles.take(MAX_FINDINGS).map(|title| format!("Made: {}", one_line(title))).collect()
 }
 
 fn not_done(sections: &Sections) -> Vec<String> {

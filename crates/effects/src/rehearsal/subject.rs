@@ -4,11 +4,11 @@ use engine::blob::Hash;
 use std::collections::BTreeSet;
 
 /// The characters of an objective that are read.
-const READ_MAX: usize = 2_000;
-const TOPIC_MAX: usize = 70;
-const PHRASE_MAX: usize = 40;
-const PHRASES_MAX: usize = 6;
-const PHRASES_MIN: usize = 2;
+const MAX_OBJECTIVE_CHARS: usize = 2_000;
+const MAX_TOPIC_CHARS: usize = 70;
+const MAX_PHRASE_CHARS: usize = 40;
+const MAX_PHRASES: usize = 6;
+const MIN_PHRASES: usize = 2;
 
 /// Used if an objective has fewer phrases than a page needs.
 const FACETS: [&str; 4] =
@@ -44,11 +44,11 @@ pub(super) struct Subject {
 impl Subject {
     pub(super) fn of(objective: &str) -> Subject {
         let seed = Hash::of(&[objective.as_bytes()]);
-        let read: String = objective.chars().take(READ_MAX).collect();
+        let read: String = objective.chars().take(MAX_OBJECTIVE_CHARS).collect();
         let mut subject = Subject { topic: topic(&read), phrases: phrases(&read), seed };
         let start = subject.choose("facets", FACETS.len());
         let facets = FACETS.iter().cycle().skip(start).map(|facet| (*facet).to_owned());
-        let missing = PHRASES_MIN.saturating_sub(subject.phrases.len());
+        let missing = MIN_PHRASES.saturating_sub(subject.phrases.len());
         subject.phrases.extend(facets.take(missing));
         subject
     }
@@ -86,7 +86,7 @@ fn topic(text: &str) -> String {
         rest = rest.get(lead.len()..).unwrap_or_default().trim_start();
     }
     let rest = rest.trim_end_matches(|c: char| c.is_ascii_punctuation() && !")\"'".contains(c)).trim();
-    let cut = cut_at_word(rest, TOPIC_MAX);
+    let cut = cut_at_word(rest, MAX_TOPIC_CHARS);
     let mut letters = cut.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
@@ -118,13 +118,13 @@ fn phrases(text: &str) -> Vec<String> {
         }
         let full = run.iter().filter(|word| **word != "the").count() == 3;
         if !carries || full || token.ends_with(|c: char| ".,;:!?)".contains(c)) {
-            keep(&mut found, &mut run);
+            add_phrase(&mut found, &mut run);
         }
         if is_determiner(word) {
             run.push("the");
         }
     }
-    keep(&mut found, &mut run);
+    add_phrase(&mut found, &mut run);
     found
 }
 
@@ -140,12 +140,12 @@ fn bare(phrase: &str) -> &str {
         .trim()
 }
 
-fn keep(found: &mut Vec<String>, run: &mut Vec<&str>) {
-    let phrase: String = run.join(" ").chars().take(PHRASE_MAX).collect();
+fn add_phrase(found: &mut Vec<String>, run: &mut Vec<&str>) {
+    let phrase: String = run.join(" ").chars().take(MAX_PHRASE_CHARS).collect();
     run.clear();
     let known = found.iter().any(|other| bare(other).to_lowercase() == bare(&phrase).to_lowercase());
     let says_something = !bare(&phrase).is_empty() && !NUMBERS.contains(&bare(&phrase));
-    if says_something && !known && found.len() < PHRASES_MAX {
+    if says_something && !known && found.len() < MAX_PHRASES {
         found.push(phrase);
     }
 }
@@ -168,8 +168,8 @@ mod tests {
         #[test]
         fn any_objective_has_a_topic_and_enough_phrases(objective in any::<String>()) {
             let subject = Subject::of(&objective);
-            prop_assert!(!subject.topic.is_empty() && subject.topic.chars().count() <= TOPIC_MAX + 4);
-            prop_assert!(subject.phrases.len() >= PHRASES_MIN && subject.phrases.iter().all(|phrase| !phrase.is_empty()));
+            prop_assert!(!subject.topic.is_empty() && subject.topic.chars().count() <= MAX_TOPIC_CHARS + 4);
+            prop_assert!(subject.phrases.len() >= MIN_PHRASES && subject.phrases.iter().all(|phrase| !phrase.is_empty()));
         }
     }
 }

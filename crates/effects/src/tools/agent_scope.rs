@@ -2,14 +2,14 @@
 //! both it and the run's owner may use. Decided at the moment of the call; denied by default.
 
 use super::{ActionError, Authorization, Registry, list, refuse};
-use engine::effect::{Class, RunContext, ToolCall};
+use engine::effect::{RepeatSafety, RunContext, ToolCall};
 use engine::ids::{ActorId, ProjectId};
 use engine::workspace::Scope;
 use runtime::agents::AgentRecord;
 use runtime::ports::{Library, StoreError};
 
 /// The most projects of one subagent that a run without a list of projects can reach.
-const MOST_PROJECTS: usize = 1_000;
+const MAX_PROJECTS: usize = 1_000;
 
 /// The run's context, narrowed to what its subagent may use.
 pub async fn agent_scope(
@@ -28,7 +28,7 @@ pub async fn agent_scope(
     let Some(agent) = store.agent(&agent.to_string()).await?.filter(|agent| agent.owner == owner) else {
         return refuse("tool_not_granted: this subagent no longer exists, or belongs to somebody else");
     };
-    if !may(registry, &agent, call) {
+    if !is_allowed(registry, &agent, call) {
         let granted = if agent.actions.is_empty() { "none".into() } else { list(agent.actions.iter()) };
         return refuse(format!(
             "tool_not_granted: {} was not granted to {}, which may read and was granted: {granted}. Its owner may grant it",
@@ -43,12 +43,12 @@ pub async fn agent_scope(
     Ok(RunContext { scope: Scope::Within(owner, projects), ..run.clone() })
 }
 
-fn may(registry: &Registry, agent: &AgentRecord, call: &ToolCall) -> bool {
-    match (&call.outside, registry.find(&call.tool)) {
-        (Some(outside), _) => outside.class == Class::ReadOnly || agent.is_granted(&call.tool),
+fn is_allowed(registry: &Registry, agent: &AgentRecord, call: &ToolCall) -> bool {
+    match (&call.external, registry.find(&call.tool)) {
+        (Some(external), _) => external.class == RepeatSafety::ReadOnly || agent.is_granted(&call.tool),
         (None, Some(action)) => match action.authorization() {
-            Authorization::Own | Authorization::Reading => true,
-            Authorization::Granted => agent.is_granted(action.name),
+            Authorization::SubagentsOnly | Authorization::Everybody => true,
+            Authorization::PeopleAndGrantedSubagents => agent.is_granted(action.name),
         },
         // The registry answers with the list of tools that exist.
         (None, None) => true,
@@ -59,7 +59,7 @@ fn may(registry: &Registry, agent: &AgentRecord, call: &ToolCall) -> bool {
 async fn shared(store: &dyn Library, run: &RunContext, agent: &AgentRecord) -> Result<Vec<ProjectId>, StoreError> {
     let both = agent.scope();
     if run.projects.is_empty() {
-        let found = store.projects(&both, None, MOST_PROJECTS).await?;
+        let found = store.projects(&both, None, MAX_PROJECTS).await?;
         return Ok(found.into_iter().map(|project| project.id).collect());
     }
     let mut shared = Vec::new();

@@ -1,13 +1,13 @@
 //! Asks a person before a call is made. The question shows everything that would be sent, in the order the tool gets it, and
 //! to whom. Values are escaped, so that none of them can add lines to the question.
 
-use super::toolbox::{Approval, Offer, Toolbox};
-use engine::effect::{Class, RunContext, ToolCall, ToolQuestion};
+use super::toolbox::{Approval, OfferedTool, Toolbox};
+use engine::effect::{RepeatSafety, RunContext, ToolCall, ToolQuestion};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Marks a question as one about approval. A tool that asks by itself keeps something else.
+/// Marks a question as one about approval. A tool that asks by itself has another state.
 const APPROVAL: &str = "approval";
 const ALLOW: &str = "allow";
 const DENY: &str = "deny";
@@ -18,26 +18,35 @@ pub(super) enum Approved<'a> {
     NotYet(ToolQuestion),
 }
 
-pub(super) fn approved<'a>(toolbox: &dyn Toolbox, offer: &Offer, run: &RunContext, call: &'a ToolCall) -> Approved<'a> {
+pub(super) fn approved<'a>(
+    toolbox: &dyn Toolbox,
+    offer: &OfferedTool,
+    run: &RunContext,
+    call: &'a ToolCall,
+) -> Approved<'a> {
     let needed = match toolbox.approval(offer) {
         Approval::Never => false,
         Approval::Tainted => run.tainted,
         Approval::Always => true,
     };
     match &call.answered {
-        Some(told) if told.kept == APPROVAL && told.answer.trim().eq_ignore_ascii_case(ALLOW) => {
+        Some(answered) if answered.tool_state == APPROVAL && answered.answer.trim().eq_ignore_ascii_case(ALLOW) => {
             Approved::Yes(Cow::Owned(ToolCall { answered: None, ..call.clone() }))
         }
-        Some(told) if told.kept == APPROVAL => Approved::No,
+        Some(answered) if answered.tool_state == APPROVAL => Approved::No,
         None if needed => {
             let text = question(toolbox, offer, run.tainted, call);
-            Approved::NotYet(ToolQuestion { text, options: vec![ALLOW.into(), DENY.into()], kept: json!(APPROVAL) })
+            Approved::NotYet(ToolQuestion {
+                text,
+                options: vec![ALLOW.into(), DENY.into()],
+                tool_state: json!(APPROVAL),
+            })
         }
         _ => Approved::Yes(Cow::Borrowed(call)),
     }
 }
 
-fn question(toolbox: &dyn Toolbox, offer: &Offer, tainted: bool, call: &ToolCall) -> String {
+fn question(toolbox: &dyn Toolbox, offer: &OfferedTool, tainted: bool, call: &ToolCall) -> String {
     let after = if tainted { " after it read something from outside" } else { "" };
     let mut text = format!("May the run call {}{after}?\n", call.tool);
     let _ = writeln!(text, "Goes to: {}", visible(&toolbox.destination(call)));
@@ -51,7 +60,7 @@ fn question(toolbox: &dyn Toolbox, offer: &Offer, tainted: bool, call: &ToolCall
             }
         }
     }
-    if offer.hint == Some(Class::ReadOnly) {
+    if offer.hint == Some(RepeatSafety::ReadOnly) {
         let server = toolbox.server();
         let _ = write!(
             text,
@@ -83,7 +92,7 @@ fn visible(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::toolbox::Offers;
+    use crate::tools::toolbox::OfferedTools;
     use async_trait::async_trait;
     use engine::effect::{EffectId, Outcome, ToolOutcome};
     use engine::ids::ProjectId;
@@ -98,27 +107,27 @@ mod tests {
         fn projects(&self) -> &[ProjectId] {
             &[]
         }
-        fn approval(&self, _offer: &Offer) -> Approval {
+        fn approval(&self, _offer: &OfferedTool) -> Approval {
             self.0
         }
         fn destination(&self, _call: &ToolCall) -> String {
             "mail.example.org".into()
         }
-        async fn offers(&self) -> Result<Offers, String> {
-            Ok(Offers::default())
+        async fn offers(&self) -> Result<OfferedTools, String> {
+            Ok(OfferedTools::default())
         }
-        async fn call(&self, _offer: &Offer, _call: &ToolCall, _effect: &EffectId) -> Outcome {
+        async fn call(&self, _offer: &OfferedTool, _call: &ToolCall, _effect: &EffectId) -> Outcome {
             Outcome::Tool(ToolOutcome::refused("this toolbox sends nothing"))
         }
     }
 
     fn question_about(arguments: Value) -> String {
-        let offer = Offer {
+        let offer = OfferedTool {
             name: "mail__send".into(),
             description: String::new(),
             schema: json!({}),
-            class: Class::Once,
-            hint: Some(Class::ReadOnly),
+            class: RepeatSafety::Once,
+            hint: Some(RepeatSafety::ReadOnly),
         };
         let call = ToolCall {
             tool: "mail__send".into(),
@@ -126,7 +135,7 @@ mod tests {
             granted: Vec::new(),
             home_document: None,
             props: Value::Null,
-            outside: None,
+            external: None,
             answered: None,
             agent: None,
         };

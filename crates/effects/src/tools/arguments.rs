@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 use std::fmt::Display;
 use uuid::Uuid;
 
-const TITLE_MAX: usize = 500;
-pub(super) const CONTENT_MAX: usize = 1_000_000;
-pub(super) const QUERY_MAX: usize = 500;
-pub(super) const LIMIT_DEFAULT: usize = 20;
-pub(super) const LIMIT_MAX: usize = 50;
-const TYPE_KEY_MAX: usize = 100;
-const REL_MAX: usize = 64;
-const PROPS_MAX: usize = 20_000;
+const MAX_TITLE_CHARS: usize = 500;
+pub(super) const MAX_CONTENT_CHARS: usize = 1_000_000;
+pub(super) const MAX_QUERY_CHARS: usize = 500;
+pub(super) const DEFAULT_LIMIT: usize = 20;
+pub(super) const MAX_LIMIT: usize = 50;
+const MAX_TYPE_KEY_CHARS: usize = 100;
+const MAX_RELATION_CHARS: usize = 64;
+const MAX_PROPS_BYTES: usize = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArgumentType {
@@ -52,8 +52,8 @@ pub(super) const fn optional(name: &'static str, kind: ArgumentType, about: &'st
     Field { name, kind, required: false, about }
 }
 
-pub(super) const TITLE: Field = required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title.");
-pub(super) const NEW_TITLE: Field = optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title.");
+pub(super) const TITLE: Field = required("title", ArgumentType::Line { max: MAX_TITLE_CHARS }, "Its title.");
+pub(super) const NEW_TITLE: Field = optional("title", ArgumentType::Line { max: MAX_TITLE_CHARS }, "The new title.");
 pub(super) const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
 pub(super) const VERSION: Field =
     optional("version", ArgumentType::Version, "The version you read; refused when it is stale.");
@@ -81,7 +81,7 @@ impl Field {
             ArgumentType::TypeKey => json!({"type": "string", "pattern": "^[a-z0-9_.]{1,100}$"}),
             ArgumentType::OneOf(words) => json!({"type": "string", "enum": words}),
             ArgumentType::Limit => {
-                json!({"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT})
+                json!({"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT})
             }
             ArgumentType::Version => json!({"type": "integer", "minimum": 1}),
             ArgumentType::Object => json!({"type": "object"}),
@@ -97,14 +97,14 @@ impl Field {
             ArgumentType::Line { max } => text.is_some_and(|text| !text.trim().is_empty() && within(text, max)),
             ArgumentType::Text { max } => text.is_some_and(|text| within(text, max)),
             ArgumentType::Relation => {
-                text.is_some_and(|text| is_word(text, REL_MAX, |c| c.is_ascii_lowercase() || c == '_'))
+                text.is_some_and(|text| is_word(text, MAX_RELATION_CHARS, |c| c.is_ascii_lowercase() || c == '_'))
             }
             ArgumentType::TypeKey => text.is_some_and(|text| {
-                is_word(text, TYPE_KEY_MAX, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c))
+                is_word(text, MAX_TYPE_KEY_CHARS, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c))
             }),
             ArgumentType::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
             ArgumentType::Limit | ArgumentType::Version => value.as_i64().is_some_and(|number| number >= 1),
-            ArgumentType::Object => value.is_object() && value.to_string().len() <= PROPS_MAX,
+            ArgumentType::Object => value.is_object() && value.to_string().len() <= MAX_PROPS_BYTES,
         }
     }
 
@@ -117,7 +117,7 @@ impl Field {
             ArgumentType::Relation => "a-z and _".into(),
             ArgumentType::TypeKey => "dotted lower-case words".into(),
             ArgumentType::OneOf(words) => words.join("|"),
-            ArgumentType::Limit => format!("1-{LIMIT_MAX}"),
+            ArgumentType::Limit => format!("1-{MAX_LIMIT}"),
             ArgumentType::Version => "whole number".into(),
             ArgumentType::Object => "object".into(),
         }
@@ -128,12 +128,12 @@ impl Field {
             ArgumentType::Id => "a full UUID as a string".into(),
             ArgumentType::Line { max } => format!("a string of 1 to {max} characters that is not blank"),
             ArgumentType::Text { max } => format!("a string of at most {max} characters"),
-            ArgumentType::Relation => format!("1 to {REL_MAX} characters of a-z and _"),
-            ArgumentType::TypeKey => format!("1 to {TYPE_KEY_MAX} characters of a-z, 0-9, _ and ."),
+            ArgumentType::Relation => format!("1 to {MAX_RELATION_CHARS} characters of a-z and _"),
+            ArgumentType::TypeKey => format!("1 to {MAX_TYPE_KEY_CHARS} characters of a-z, 0-9, _ and ."),
             ArgumentType::OneOf(words) => format!("one of: {}", words.join(", ")),
-            ArgumentType::Limit => format!("a whole number from 1 to {LIMIT_MAX}"),
+            ArgumentType::Limit => format!("a whole number from 1 to {MAX_LIMIT}"),
             ArgumentType::Version => "the version as a whole number from 1".into(),
-            ArgumentType::Object => format!("an object of at most {PROPS_MAX} bytes as JSON"),
+            ArgumentType::Object => format!("an object of at most {MAX_PROPS_BYTES} bytes as JSON"),
         }
     }
 }
@@ -148,13 +148,15 @@ fn is_word(text: &str, max: usize, allowed: impl Fn(char) -> bool) -> bool {
 
 /// A value for an error text: enough to recognise it, never all of it.
 fn shown(value: &Value) -> String {
-    const SHOWN: usize = 60;
+    const SHOWN_CHARS: usize = 60;
     let characters = value.as_str().map(|text| text.chars().count());
     let text = value.to_string();
-    match (text.chars().nth(SHOWN), characters) {
+    match (text.chars().nth(SHOWN_CHARS), characters) {
         (None, _) => text,
-        (Some(_), Some(count)) => format!("{}… ({count} characters)", text.chars().take(SHOWN).collect::<String>()),
-        (Some(_), None) => format!("{}…", text.chars().take(SHOWN).collect::<String>()),
+        (Some(_), Some(count)) => {
+            format!("{}… ({count} characters)", text.chars().take(SHOWN_CHARS).collect::<String>())
+        }
+        (Some(_), None) => format!("{}…", text.chars().take(SHOWN_CHARS).collect::<String>()),
     }
 }
 
@@ -222,8 +224,8 @@ impl Arguments {
 
     pub(super) fn limit(&self) -> usize {
         let asked =
-            self.0.get("limit").and_then(Value::as_u64).map(|limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
-        asked.unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX)
+            self.0.get("limit").and_then(Value::as_u64).map(|limit| usize::try_from(limit).unwrap_or(MAX_LIMIT));
+        asked.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT)
     }
 
     pub(super) fn object(&self, name: &str) -> Option<&Map<String, Value>> {
@@ -292,14 +294,14 @@ mod tests {
     #[test]
     fn lengths_count_characters_not_bytes_and_limits_are_capped() {
         let arguments = Arguments::check(FIELDS, &json!({"title": "ééééé", "limit": 9_000})).expect("fits");
-        assert_eq!(arguments.limit(), LIMIT_MAX);
+        assert_eq!(arguments.limit(), MAX_LIMIT);
         assert_eq!(arguments.required_text("title"), "ééééé");
     }
 
     #[test]
     fn a_null_is_an_argument_not_given() {
         let arguments = Arguments::check(FIELDS, &json!({"title": "x", "limit": null})).expect("fits");
-        assert_eq!(arguments.limit(), LIMIT_DEFAULT);
+        assert_eq!(arguments.limit(), DEFAULT_LIMIT);
     }
 
     #[test]

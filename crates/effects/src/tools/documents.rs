@@ -2,13 +2,12 @@
 //! by themselves, so reading them never counts as progress.
 
 use super::arguments::{
-    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
+    ArgumentType, Arguments, Field, LIMIT, MAX_CONTENT_CHARS, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
     TARGET_PROJECT, TITLE, VERSION, optional, required,
 };
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::DocumentId;
 use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Document, Mutation};
 use runtime::ports::DocumentFilter;
@@ -27,7 +26,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "list_documents",
         description: "List documents, newest first, without their content. The platform's own documents only by \
                       type_key.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[
             PROJECT_FILTER,
             optional("type_key", ArgumentType::TypeKey, "Only this type, e.g. document.note."),
@@ -38,7 +37,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "get_document",
         description: "Read one document with its content and version.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[ID],
         handler: |context, arguments| Box::pin(get(context, arguments)),
     },
@@ -46,10 +45,10 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "create_document",
         description: "Create a document. It links under parent_document_id; without one, a run's own under its branch or \
                       workspace.",
-        class: Class::Idempotent,
+        changes: Changes::NewItem,
         fields: &[
             TITLE,
-            required("content", ArgumentType::Text { max: CONTENT_MAX }, "Its text, in Markdown."),
+            required("content", ArgumentType::Text { max: MAX_CONTENT_CHARS }, "Its text, in Markdown."),
             TARGET_PROJECT,
             PARENT_DOCUMENT,
             optional("type_key", ArgumentType::TypeKey, "What kind of document; default: document.note."),
@@ -61,18 +60,18 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "update_document",
         description: "Change a document: replace its content, or append to it; rename it; merge props. \
                       With `version`, only if it is still at that version.",
-        class: Class::Idempotent,
+        changes: Changes::Existing,
         fields: &[
             ID,
             NEW_TITLE,
             optional(
                 "content",
-                ArgumentType::Text { max: CONTENT_MAX },
+                ArgumentType::Text { max: MAX_CONTENT_CHARS },
                 "The whole new text; not together with append.",
             ),
             optional(
                 "append",
-                ArgumentType::Text { max: CONTENT_MAX },
+                ArgumentType::Text { max: MAX_CONTENT_CHARS },
                 "Text to add at the end, on a line of its own.",
             ),
             PROPS,
@@ -188,8 +187,8 @@ fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, A
         (None, None) => return Ok(None),
     };
     let length = content.chars().count();
-    if length > CONTENT_MAX {
-        return refuse(format!("the document would have {length} characters; at most {CONTENT_MAX} are allowed"));
+    if length > MAX_CONTENT_CHARS {
+        return refuse(format!("the document would have {length} characters; at most {MAX_CONTENT_CHARS} are allowed"));
     }
     Ok((content != current).then_some(content))
 }

@@ -4,9 +4,9 @@
 
 mod walk;
 
-use super::toolbox::{Offer, Offers, Toolbox, output};
+use super::toolbox::{OfferedTool, OfferedTools, Toolbox, output};
 use async_trait::async_trait;
-use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
+use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, openat, renameat, statat, unlinkat};
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use walk::{Location, Workspace, kind_of};
 
 const SERVER: &str = "files";
-const LONGEST_FILE: u64 = 1_000_000;
-const MOST_LISTED: usize = 500;
+const MAX_FILE_BYTES: u64 = 1_000_000;
+const MAX_FILES_LISTED: usize = 500;
 
 #[derive(Clone)]
 pub struct Files {
@@ -57,20 +57,20 @@ impl Files {
                 _ => continue,
             };
             found.push(json!({"name": name, "kind": kind, "bytes": about.st_size}));
-            if found.len() > MOST_LISTED {
+            if found.len() > MAX_FILES_LISTED {
                 break;
             }
         }
         found.sort_by_key(|entry| entry["name"].as_str().unwrap_or_default().to_owned());
-        let more = found.len() > MOST_LISTED;
-        found.truncate(MOST_LISTED);
+        let more = found.len() > MAX_FILES_LISTED;
+        found.truncate(MAX_FILES_LISTED);
         let summary = format!("{} entries in {asked}", found.len());
         Ok((json!({"path": asked, "entries": found, "more": more}), summary))
     }
 
     fn write(&self, asked: &str, content: &str) -> Result<(Value, String), String> {
-        if content.len() as u64 > LONGEST_FILE {
-            return Err(format!("`content` has {} bytes; at most {LONGEST_FILE} can be written", content.len()));
+        if content.len() as u64 > MAX_FILE_BYTES {
+            return Err(format!("`content` has {} bytes; at most {MAX_FILE_BYTES} can be written", content.len()));
         }
         let location = self.workspace.find_or_create(asked)?;
         let Location { directory, name } = &location;
@@ -116,11 +116,11 @@ fn read(Location { directory, name }: &Location, asked: &str) -> Result<(Value, 
     if !about.is_file() {
         return Err(format!("{asked} is not a file; list_files shows what is there"));
     }
-    if about.len() > LONGEST_FILE {
-        return Err(format!("{asked} has {} bytes; at most {LONGEST_FILE} can be read", about.len()));
+    if about.len() > MAX_FILE_BYTES {
+        return Err(format!("{asked} has {} bytes; at most {MAX_FILE_BYTES} can be read", about.len()));
     }
     let mut bytes = Vec::new();
-    file.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{asked} is not UTF-8 text"))?;
     let summary = format!("{asked}, {} bytes", text.len());
     Ok((json!({"path": asked, "text": text}), summary))
@@ -136,10 +136,10 @@ impl Toolbox for Files {
         &[]
     }
 
-    async fn offers(&self) -> Result<Offers, String> {
+    async fn offers(&self) -> Result<OfferedTools, String> {
         self.workspace.check()?;
         let path = json!({"type": "string", "description": "Relative to the directory of files."});
-        let offer = |name: &str, description: &str, class, required: &[&str], fields: Value| Offer {
+        let offer = |name: &str, description: &str, class, required: &[&str], fields: Value| OfferedTool {
             name: name.into(),
             description: description.into(),
             class,
@@ -147,18 +147,18 @@ impl Toolbox for Files {
             schema: json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false}),
         };
         let mut tools = vec![
-            offer("list_files", "List a directory of files.", Class::ReadOnly, &[], json!({"path": path})),
-            offer("read_file", "Read a text file.", Class::ReadOnly, &["path"], json!({"path": path})),
+            offer("list_files", "List a directory of files.", RepeatSafety::ReadOnly, &[], json!({"path": path})),
+            offer("read_file", "Read a text file.", RepeatSafety::ReadOnly, &["path"], json!({"path": path})),
         ];
         if self.write {
             let fields = json!({"path": path, "content": {"type": "string"}});
             let about = "Write a text file, whole; directories are made as needed.";
-            tools.push(offer("write_file", about, Class::Idempotent, &["path", "content"], fields));
+            tools.push(offer("write_file", about, RepeatSafety::Idempotent, &["path", "content"], fields));
         }
-        Ok(Offers { protocol: "built in".into(), tools })
+        Ok(OfferedTools { protocol: "built in".into(), tools })
     }
 
-    async fn call(&self, offer: &Offer, call: &ToolCall, _effect: &EffectId) -> Outcome {
+    async fn call(&self, offer: &OfferedTool, call: &ToolCall, _effect: &EffectId) -> Outcome {
         let (files, tool, arguments) = (self.clone(), offer.name.clone(), call.arguments.clone());
         let result = tokio::task::spawn_blocking(move || files.carry_out(&tool, &arguments)).await;
         Outcome::Tool(match result {
@@ -226,13 +226,13 @@ mod tests {
     #[test]
     fn a_file_that_is_too_large_or_not_text_is_refused() {
         let (folder, files) = fixture();
-        fs::write(folder.path().join("root/big"), vec![b'x'; LONGEST_FILE as usize + 1]).expect("written");
+        fs::write(folder.path().join("root/big"), vec![b'x'; MAX_FILE_BYTES as usize + 1]).expect("written");
         fs::write(folder.path().join("root/bytes"), [0xff, 0xfe, 0x00]).expect("written");
         let error = |path: &str| files.carry_out("read_file", &json!({"path": path})).unwrap_err();
         assert!(error("big").contains("at most"));
         assert!(error("bytes").contains("not UTF-8 text"));
         assert!(error("sub").contains("not a file"));
-        let long = json!({"path": "c", "content": "y".repeat(LONGEST_FILE as usize + 1)});
+        let long = json!({"path": "c", "content": "y".repeat(MAX_FILE_BYTES as usize + 1)});
         assert!(files.carry_out("write_file", &long).unwrap_err().contains("at most"));
     }
 

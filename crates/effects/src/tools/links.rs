@@ -2,8 +2,7 @@
 
 use super::arguments::{ArgumentType, Arguments, required};
 use super::tool_context::ToolContext;
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::{DocumentId, EdgeId};
 use engine::workspace::{Edge, Mutation};
 use runtime::ports::{EdgeFilter, Slice};
@@ -11,14 +10,14 @@ use serde_json::json;
 use uuid::Uuid;
 
 /// How many edges between the same two ends are searched for an equal relation.
-const MOST_EDGES: usize = 1_000;
+const MAX_EDGES_SEARCHED: usize = 1_000;
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "link_entities",
         description: "Join two documents, tasks or projects by a relation (rel, of a-z and _), e.g. supports or \
                       depends_on.",
-        class: Class::Idempotent,
+        changes: Changes::NewEdge,
         fields: &[
             required("src_id", ArgumentType::Id, "Where the edge starts."),
             required("dst_id", ArgumentType::Id, "Where it ends."),
@@ -29,7 +28,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "unlink_entities",
         description: "Remove an edge.",
-        class: Class::Idempotent,
+        changes: Changes::Existing,
         fields: &[required("edge_id", ArgumentType::Id, "The edge, as link_entities returned it.")],
         handler: |context, arguments| Box::pin(unlink(context, arguments)),
     },
@@ -43,7 +42,7 @@ async fn link(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Action
     }
     let (from, to) = (context.entity(src).await?, context.entity(dst).await?);
     let between = EdgeFilter { src: Some(src), dst: Some(dst), run_id: None };
-    let known = context.library.edges(context.scope, between, Slice::first(MOST_EDGES)).await?;
+    let known = context.library.edges(context.scope, between, Slice::first(MAX_EDGES_SEARCHED)).await?;
     if let Some(edge) = known.iter().find(|edge| edge.rel == rel) {
         let content = json!({"edge_id": edge.id, "src_id": src, "dst_id": dst, "rel": rel, "unchanged": true});
         return Ok(ActionOutput::unchanged(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));

@@ -2,29 +2,21 @@
 
 use super::arguments::{ArgumentType, Arguments, required};
 use super::tool_context::ToolContext;
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::LessonId;
 use engine::lessons::{self, ADD_LESSON, LessonStatus};
-use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::workspace::{Mutation, Scope};
 use serde_json::json;
 
-pub(super) const UPDATE_SCRATCHPAD: &str = "update_scratchpad";
-
-/// Whether only a subagent takes this action, on itself: it needs no grant, and no run is given it.
-pub(super) fn is_own(action: &str) -> bool {
-    [UPDATE_SCRATCHPAD, ADD_LESSON].contains(&action)
-}
-
 pub(super) const ACTIONS: &[Action] = &[
     Action {
-        name: UPDATE_SCRATCHPAD,
+        name: "update_scratchpad",
         description: "Replace your scratchpad with notes for your future self (at most 10,000 characters; empty clears it).",
-        class: Class::Idempotent,
+        changes: Changes::OwnMemory,
         fields: &[required(
             "content",
-            ArgumentType::Text { max: SCRATCHPAD_CHARACTERS },
+            ArgumentType::Text { max: MAX_SCRATCHPAD_CHARS },
             "The whole new text. What is there now is replaced.",
         )],
         handler: |context, arguments| Box::pin(update(context, arguments)),
@@ -32,10 +24,10 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: ADD_LESSON,
         description: lessons::DESCRIPTION,
-        class: Class::Idempotent,
+        changes: Changes::OwnMemory,
         fields: &[required(
             "text",
-            ArgumentType::Line { max: lessons::LONGEST },
+            ArgumentType::Line { max: lessons::MAX_LESSON_CHARS },
             "One or two sentences: the fact, and where you know it from.",
         )],
         handler: |context, arguments| Box::pin(add_lesson(context, arguments)),
@@ -57,7 +49,7 @@ async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Acti
     let step = context.stamp()["step"].as_u64().and_then(|step| u32::try_from(step).ok());
     Ok(ActionOutput::changed(
         json!({"version": version + 1, "characters": characters}),
-        format!("scratchpad updated: {characters} of {SCRATCHPAD_CHARACTERS} characters"),
+        format!("scratchpad updated: {characters} of {MAX_SCRATCHPAD_CHARS} characters"),
         vec![Mutation::WriteScratchpad { agent: *agent, content, based_on: version, step }],
     ))
 }

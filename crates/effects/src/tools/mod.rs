@@ -27,13 +27,13 @@ pub use files::Files;
 pub use hosts::Hosts;
 pub use schema::schema_violations;
 pub use task_tools::{TaskTools, is_task_tool};
-pub use toolbox::{Approval, LONGEST_RESULT, Offer, Offers, Toolbox, Toolboxes, output};
+pub use toolbox::{Approval, MAX_STORED_RESULT_CHARS, OfferedTool, OfferedTools, Toolbox, Toolboxes, output};
 pub use web::Web;
 pub(crate) use web::read_page;
 pub use write_permission::VIEWER_ONLY;
 
 use arguments::{Arguments, Field, list};
-use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec, only_creates};
+use engine::effect::{EffectId, RepeatSafety, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
 use engine::workspace::Mutation;
 use futures::future::BoxFuture;
 use runtime::ports::{Library, StoreError};
@@ -44,20 +44,36 @@ use tool_context::ToolContext;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authorization {
     /// Everybody who may see what it reads.
-    Reading,
-    /// A person, or a subagent that was granted it.
-    Granted,
-    /// A subagent, on its own memory.
-    Own,
+    Everybody,
+    /// People, and subagents that were granted it.
+    PeopleAndGrantedSubagents,
+    /// Subagents, without a grant.
+    SubagentsOnly,
 }
 
-/// One operation that a model, a person or another program may request.
-#[derive(Clone, Copy)]
+/// What an action changes. Everything else that callers must know of it follows from this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changes {
+    /// It only reads.
+    Nothing,
+    /// It creates a project, which is possible only where all projects may be used.
+    NewProject,
+    /// It creates a document or a task.
+    NewItem,
+    /// It links two things that exist.
+    NewEdge,
+    /// It changes or removes something that exists.
+    Existing,
+    /// It changes the memory of the subagent that takes it.
+    OwnMemory,
+}
+
+/// One entry of the registry. A model is offered it as a tool, a page as a `PageAction`, and other programs as an MCP tool.
+#[derive(Clone, Copy, Debug)]
 pub struct Action {
     pub name: &'static str,
     pub description: &'static str,
-    /// Shown to callers only: a run carries out every built-in tool inline.
-    pub class: Class,
+    changes: Changes,
     fields: &'static [Field],
     handler: Handler,
 }
@@ -71,19 +87,36 @@ impl Action {
     }
 
     pub fn is_read(&self) -> bool {
-        self.class == Class::ReadOnly
+        self.changes == Changes::Nothing
+    }
+
+    /// Shown to callers only: a run carries out every built-in tool inline.
+    pub fn class(&self) -> RepeatSafety {
+        if self.is_read() { RepeatSafety::ReadOnly } else { RepeatSafety::Idempotent }
+    }
+
+    /// Whether it only creates, so that it need not see what calls before it changed.
+    pub(crate) fn only_creates(&self) -> bool {
+        matches!(self.changes, Changes::NewProject | Changes::NewItem)
     }
 
     /// Whether it changes something that existed before, instead of only adding.
-    pub fn alters(&self) -> bool {
-        !self.is_read() && !only_creates(self.name) && self.name != "link_entities"
+    pub fn changes_existing(&self) -> bool {
+        matches!(self.changes, Changes::Existing | Changes::OwnMemory)
+    }
+
+    /// Whether it is always refused to a caller that may use only some projects.
+    pub fn needs_all_projects(&self) -> bool {
+        self.changes == Changes::NewProject
     }
 
     pub fn authorization(&self) -> Authorization {
-        match self.class {
-            _ if memory::is_own(self.name) => Authorization::Own,
-            Class::ReadOnly => Authorization::Reading,
-            Class::Idempotent | Class::Once => Authorization::Granted,
+        match self.changes {
+            Changes::Nothing => Authorization::Everybody,
+            Changes::NewProject | Changes::NewItem | Changes::NewEdge | Changes::Existing => {
+                Authorization::PeopleAndGrantedSubagents
+            }
+            Changes::OwnMemory => Authorization::SubagentsOnly,
         }
     }
 
@@ -174,9 +207,9 @@ impl Registry {
             arguments: arguments::names(action.fields),
             description: action.description.into(),
             read: action.is_read(),
-            outside: None,
+            external: None,
         };
-        let general = self.actions.iter().filter(|action| action.authorization() != Authorization::Own);
+        let general = self.actions.iter().filter(|action| action.authorization() != Authorization::SubagentsOnly);
         general.map(spec).collect()
     }
 
@@ -226,10 +259,10 @@ impl Registry {
 
 /// At most 200 characters without line breaks, for the journal.
 fn one_line(text: &str) -> String {
-    const SUMMARY_MAX: usize = 200;
+    const MAX_SUMMARY_CHARS: usize = 200;
     let line = engine::lines::one_line(text);
-    match line.char_indices().nth(SUMMARY_MAX) {
+    match line.char_indices().nth(MAX_SUMMARY_CHARS) {
         None => line,
-        Some(_) => line.chars().take(SUMMARY_MAX - 1).chain(['…']).collect(),
+        Some(_) => line.chars().take(MAX_SUMMARY_CHARS - 1).chain(['…']).collect(),
     }
 }

@@ -1,46 +1,45 @@
 //! Tools for projects.
 
 use super::arguments::{
-    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PROPS, TITLE, VERSION, optional, required,
+    ArgumentType, Arguments, Field, LIMIT, MAX_CONTENT_CHARS, NEW_TITLE, PROPS, TITLE, VERSION, optional, required,
 };
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::ProjectId;
 use engine::workspace::{Mutation, Project};
 use serde_json::{Value, json};
 
 const ID: Field = required("project_id", ArgumentType::Id, "The project.");
 const DESCRIPTION: Field =
-    optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What the project is about.");
+    optional("description", ArgumentType::Text { max: MAX_CONTENT_CHARS }, "What the project is about.");
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "list_projects",
         description: "List the projects that may be used here, newest first.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[LIMIT],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
         name: "get_project",
         description: "Read one project: title, description, props, version.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[ID],
         handler: |context, arguments| Box::pin(get(context, arguments)),
     },
     Action {
         name: "create_project",
-        description: "Create a project. ActionError where only some projects may be used.",
-        class: Class::Idempotent,
+        description: "Create a project. Refused where only some projects may be used.",
+        changes: Changes::NewProject,
         fields: &[TITLE, DESCRIPTION],
         handler: |context, arguments| Box::pin(create(context, arguments)),
     },
     Action {
         name: "update_project",
         description: "Change a project's title or description; merge props. With `version`, only if it is still at that version.",
-        class: Class::Idempotent,
+        changes: Changes::Existing,
         fields: &[ID, NEW_TITLE, DESCRIPTION, PROPS, VERSION],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },

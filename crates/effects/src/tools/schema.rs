@@ -4,21 +4,21 @@
 use serde_json::{Map, Value};
 
 /// The most errors that are reported: enough to correct a call.
-const MOST_ERRORS: usize = 8;
+const MAX_ERRORS: usize = 8;
 /// Schemas come from outside, so deeper nesting is not followed.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// What is wrong with `value`, place by place; empty when it fits.
 pub fn schema_violations(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    check(schema, value, "", DEEPEST, &mut found);
-    found.truncate(MOST_ERRORS);
+    check(schema, value, "", MAX_DEPTH, &mut found);
+    found.truncate(MAX_ERRORS);
     found
 }
 
 fn check(schema: &Value, value: &Value, place: &str, depth: usize, found: &mut Vec<String>) {
     let Value::Object(rules) = schema else { return };
-    if depth == 0 || found.len() >= MOST_ERRORS {
+    if depth == 0 || found.len() >= MAX_ERRORS {
         return;
     }
     let at = if place.is_empty() { "the arguments".to_owned() } else { format!("`{place}`") };

@@ -1,21 +1,23 @@
 //! Tools that search. The library decides what a query means, the same on every database; this module only checks that the
 //! query has a word in it.
 
-use super::arguments::{ArgumentType, Arguments, Field, LIMIT, QUERY_MAX, optional, required};
+use super::arguments::{ArgumentType, Arguments, Field, LIMIT, MAX_QUERY_CHARS, optional, required};
 use super::tool_context::{ToolContext, page};
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use runtime::ports::{Hit, HitKind, SearchFilter};
 use serde_json::{Value, json};
 
-const QUERY: Field =
-    required("query", ArgumentType::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
+const QUERY: Field = required(
+    "query",
+    ArgumentType::Line { max: MAX_QUERY_CHARS },
+    "Words that must all occur; the last may be a beginning.",
+);
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "search_documents",
         description: "Find documents that contain all the words of the query; the last may be a beginning.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[QUERY, optional("project_id", ArgumentType::Id, "Only in this project."), LIMIT],
         handler: |context, arguments| Box::pin(find(context, arguments, &[HitKind::Document])),
     },
@@ -23,7 +25,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "search",
         description: "Find documents, tasks and projects that contain all the words of the query; the last may be \
                       a beginning.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[QUERY, LIMIT],
         handler: |context, arguments| {
             Box::pin(find(context, arguments, &[HitKind::Document, HitKind::Task, HitKind::Project]))

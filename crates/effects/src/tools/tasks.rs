@@ -1,13 +1,12 @@
 //! Tools for tasks.
 
 use super::arguments::{
-    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
+    ArgumentType, Arguments, Field, LIMIT, MAX_CONTENT_CHARS, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
     TARGET_PROJECT, TITLE, VERSION, optional, required,
 };
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
-use super::{Action, ActionError, ActionOutput, refuse};
-use engine::effect::Class;
+use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use engine::ids::TaskId;
 use engine::workspace::{DOCUMENT_HAS_TASK, Mutation, Task, TaskState};
 use runtime::ports::TaskFilter;
@@ -15,20 +14,21 @@ use serde_json::{Value, json};
 
 const STATES: ArgumentType = ArgumentType::OneOf(&["todo", "in_progress", "blocked", "done"]);
 const ID: Field = required("task_id", ArgumentType::Id, "The task.");
-const DESCRIPTION: Field = optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What is to be done.");
+const DESCRIPTION: Field =
+    optional("description", ArgumentType::Text { max: MAX_CONTENT_CHARS }, "What is to be done.");
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
         name: "list_tasks",
         description: "List tasks, newest first, without their descriptions. state: todo, in_progress, blocked or done.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[PROJECT_FILTER, optional("state", STATES, "Only those in this state."), LIMIT],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
         name: "get_task",
         description: "Read one task with its description, state and version.",
-        class: Class::ReadOnly,
+        changes: Changes::Nothing,
         fields: &[ID],
         handler: |context, arguments| Box::pin(get(context, arguments)),
     },
@@ -36,7 +36,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "create_task",
         description: "Create a task (state: todo, in_progress, blocked or done). It links under \
                       parent_document_id; without one, a run's own under its branch or workspace.",
-        class: Class::Idempotent,
+        changes: Changes::NewItem,
         fields: &[
             TITLE,
             DESCRIPTION,
@@ -51,7 +51,7 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "update_task",
         description: "Change a task: title, description, state (todo, in_progress, blocked, done); merge props. \
                       With `version`, only if it is still at that version.",
-        class: Class::Idempotent,
+        changes: Changes::Existing,
         fields: &[ID, NEW_TITLE, DESCRIPTION, optional("state", STATES, "Where it stands now."), PROPS, VERSION],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },

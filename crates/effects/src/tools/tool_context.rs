@@ -11,7 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 /// How many valid ids an error lists.
-const MOST_IDS: usize = 10;
+const MAX_IDS_LISTED: usize = 10;
 
 pub(super) struct ToolContext<'a> {
     pub library: &'a dyn Library,
@@ -102,7 +102,7 @@ impl<'a> ToolContext<'a> {
     }
 
     async fn usable_projects(&self) -> Result<String, ActionError> {
-        Ok(list(self.library.projects(self.scope, None, MOST_IDS).await?.iter().map(|project| project.id)))
+        Ok(list(self.library.projects(self.scope, None, MAX_IDS_LISTED).await?.iter().map(|project| project.id)))
     }
 
     pub(super) async fn project(&self, id: ProjectId) -> Result<Project, ActionError> {
@@ -122,7 +122,7 @@ impl<'a> ToolContext<'a> {
         if let Some(document) = self.library.document(self.scope, id).await? {
             return Ok(document);
         }
-        let filter = DocumentFilter { limit: MOST_IDS, ..DocumentFilter::default() };
+        let filter = DocumentFilter { limit: MAX_IDS_LISTED, ..DocumentFilter::default() };
         let newest = self.library.documents(self.scope, filter).await?;
         Err(not_found("document", id.0, newest.iter().map(|document| document.id.0)))
     }
@@ -131,7 +131,7 @@ impl<'a> ToolContext<'a> {
         if let Some(task) = self.library.task(self.scope, id).await? {
             return Ok(task);
         }
-        let filter = TaskFilter { limit: MOST_IDS, ..TaskFilter::default() };
+        let filter = TaskFilter { limit: MAX_IDS_LISTED, ..TaskFilter::default() };
         let newest = self.library.tasks(self.scope, filter).await?;
         Err(not_found("task", id.0, newest.iter().map(|task| task.id.0)))
     }
@@ -141,7 +141,7 @@ impl<'a> ToolContext<'a> {
             return Ok(edge);
         }
         let of_run = EdgeFilter { run_id: Some(self.run.run_id), ..EdgeFilter::default() };
-        let made_here = self.library.edges(self.scope, of_run, Slice::first(MOST_IDS)).await?;
+        let made_here = self.library.edges(self.scope, of_run, Slice::first(MAX_IDS_LISTED)).await?;
         Err(not_found("edge", id.0, made_here.iter().map(|edge| edge.id.0)))
     }
 
@@ -180,7 +180,7 @@ impl<'a> ToolContext<'a> {
 }
 
 fn not_found(what: &str, id: Uuid, known: impl Iterator<Item = Uuid>) -> ActionError {
-    let known = list(known.take(MOST_IDS));
+    let known = list(known.take(MAX_IDS_LISTED));
     let offer = if known.is_empty() { format!("there is no {what} yet") } else { format!("newest valid ids: {known}") };
     ActionError::Refused(format!("{what} {id} not found in scope; {offer}"))
 }

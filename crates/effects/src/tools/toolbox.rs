@@ -8,7 +8,7 @@ use crate::tools::list;
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
-    Class, EffectId, Outcome, Outside, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
+    EffectId, ExternalTool, Outcome, RepeatSafety, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
 };
 use engine::ids::ProjectId;
 use engine::json::{MAX_DEPTH, is_deeper};
@@ -17,30 +17,30 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A longer description of a tool is cut.
-const LONGEST_DESCRIPTION: usize = 600;
+const MAX_DESCRIPTION_CHARS: usize = 600;
 /// A longer result is cut before it is stored. Prompts show less; the rest can be looked up.
-pub const LONGEST_RESULT: usize = 200_000;
+pub const MAX_STORED_RESULT_CHARS: usize = 200_000;
 
 /// One tool as its server describes it now.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct OfferedTool {
     /// The name that runs use.
     pub name: String,
     pub description: String,
     /// The JSON schema of its arguments.
     pub schema: Value,
     /// By our own configuration: decides about approval, grants and repetition.
-    pub class: Class,
+    pub class: RepeatSafety,
     /// What the server claims. Nobody checks the claim, so it decides nothing here.
-    pub hint: Option<Class>,
+    pub hint: Option<RepeatSafety>,
 }
 
 /// All tools of one server, in a stable order.
 #[derive(Clone, Debug, Default)]
-pub struct Offers {
+pub struct OfferedTools {
     /// The protocol version agreed with the server.
     pub protocol: String,
-    pub tools: Vec<Offer>,
+    pub tools: Vec<OfferedTool>,
 }
 
 /// When a person is asked before a tool is called.
@@ -79,7 +79,7 @@ pub trait Toolbox: Send + Sync + 'static {
     fn server(&self) -> &str;
     /// Only runs within these projects may use it; empty: every run.
     fn projects(&self) -> &[ProjectId];
-    fn approval(&self, _offer: &Offer) -> Approval {
+    fn approval(&self, _offer: &OfferedTool) -> Approval {
         Approval::Never
     }
     /// Who receives what this call sends, shown to the person who is asked for approval.
@@ -87,13 +87,13 @@ pub trait Toolbox: Send + Sync + 'static {
         format!("{}, on this machine", self.server())
     }
     /// The tools it offers now, or why it cannot be reached.
-    async fn offers(&self) -> Result<Offers, String>;
-    async fn call(&self, offer: &Offer, call: &ToolCall, effect: &EffectId) -> Outcome;
+    async fn offers(&self) -> Result<OfferedTools, String>;
+    async fn call(&self, offer: &OfferedTool, call: &ToolCall, effect: &EffectId) -> Outcome;
     /// Stops processes and closes connections.
     async fn close(&self) {}
 }
 
-impl Offer {
+impl OfferedTool {
     /// A hash of the server's description. Our own configuration is left out: changing it does not change the tool.
     pub fn hash(&self) -> String {
         let class = format!("{:?}", self.hint.unwrap_or(self.class));
@@ -106,16 +106,16 @@ impl Offer {
         ToolSpec {
             name: self.name.clone(),
             arguments: argument_names(&self.schema),
-            description: cut(&self.description, LONGEST_DESCRIPTION),
-            read: self.class == Class::ReadOnly,
-            outside: Some(Outside { server: server.into(), class: self.class, hash: self.hash() }),
+            description: cut(&self.description, MAX_DESCRIPTION_CHARS),
+            read: self.class == RepeatSafety::ReadOnly,
+            external: Some(ExternalTool { server: server.into(), class: self.class, hash: self.hash() }),
         }
     }
 }
 
-impl Offers {
+impl OfferedTools {
     pub fn as_list(&self, server: &str) -> ToolList {
-        let hashes: Vec<String> = self.tools.iter().map(Offer::hash).collect();
+        let hashes: Vec<String> = self.tools.iter().map(OfferedTool::hash).collect();
         let hash = Hash::of(&[hashes.concat().as_bytes()]).to_string();
         ToolList { server: server.into(), protocol: self.protocol.clone(), hash }
     }
@@ -152,8 +152,8 @@ impl Toolboxes {
         library: &dyn Library,
         run: &RunContext,
         call: &ToolCall,
-    ) -> Result<(Arc<dyn Toolbox>, Offer), ActionError> {
-        let Some(granted) = call.outside.as_ref().filter(|_| call.granted.contains(&call.tool)) else {
+    ) -> Result<(Arc<dyn Toolbox>, OfferedTool), ActionError> {
+        let Some(granted) = call.external.as_ref().filter(|_| call.granted.contains(&call.tool)) else {
             let valid = list(call.granted.iter());
             return refuse(format!(
                 "tool_not_granted: {} was not given to this caller; granted tools: {valid}",
@@ -204,10 +204,10 @@ fn is_open(toolbox: &dyn Toolbox, projects: &[ProjectId]) -> bool {
 /// A result from outside: cut to its limit and marked as untrusted wherever it is shown.
 pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
     let size = content.to_string().len();
-    if size > LONGEST_RESULT || is_deeper(&content, MAX_DEPTH) {
+    if size > MAX_STORED_RESULT_CHARS || is_deeper(&content, MAX_DEPTH) {
         let text = content["text"].as_str().map_or_else(|| content.to_string(), str::to_owned);
-        let shown = format!("{size} bytes, shown as a text of up to {LONGEST_RESULT} characters");
-        content = json!({ "text": cut(&text, LONGEST_RESULT), "cut": shown });
+        let shown = format!("{size} bytes, shown as a text of up to {MAX_STORED_RESULT_CHARS} characters");
+        content = json!({ "text": cut(&text, MAX_STORED_RESULT_CHARS), "cut": shown });
     }
     content["source"] = json!(server);
     content["untrusted"] = json!(true);
@@ -231,7 +231,7 @@ fn argument_names(schema: &Value) -> String {
         };
         format!("{name}{optional}{kind}")
     });
-    cut(&named.collect::<Vec<_>>().join(", "), LONGEST_DESCRIPTION)
+    cut(&named.collect::<Vec<_>>().join(", "), MAX_DESCRIPTION_CHARS)
 }
 
 fn item(schema: &Value) -> String {

@@ -13,7 +13,7 @@ use engine::run::{Command, Criterion, Kind, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{Document, Scope};
 use runtime::ports::{Clock, DocumentFilter, LOCAL_HANDLE, Library, Log};
-use runtime::{Duty, RunCommands, Worker, WorkerConfig};
+use runtime::{ClaimPolicy, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::SqlStore;
@@ -58,13 +58,13 @@ impl Fixture {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Toolboxes::default(),
+            toolboxes: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: Arc::new(RehearsalModels::default()),
             live: Default::default(),
         };
         let lease = Duration::from_secs(10);
-        let config = WorkerConfig { id: "test".into(), slots: 4, lease, duty: Duty::All, shared: false };
+        let config = WorkerConfig { id: "test".into(), slots: 4, lease, claims: ClaimPolicy::AnyRun, shared: false };
         let worker = Worker::new(store.clone(), Arc::new(performer), Arc::new(WallClock), config);
         let commands = worker.commands();
         commands.create(RUN, brief(owner), Actor::Person(owner)).await.expect("the run is taken");

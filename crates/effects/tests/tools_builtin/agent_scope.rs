@@ -2,10 +2,10 @@
 
 use crate::fixture::Fixture;
 use effects::tools::{ActionError, Registry, agent_scope};
-use engine::effect::{Class, EffectId, Outside, ToolCall};
+use engine::effect::{EffectId, ExternalTool, RepeatSafety, ToolCall};
 use engine::ids::ActorId;
 use engine::lessons;
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
 use runtime::agents::AgentRecord;
@@ -55,9 +55,10 @@ async fn h8_a_subagent_reads_and_takes_granted_actions_and_others_are_refused() 
     let why = scope_for("create_task").await.expect_err("it was not granted");
     assert!(why.contains("create_task was not granted to scout") && why.contains("create_document"), "{why}");
     // Tools of toolboxes cannot be granted: only those that read may be called
-    for (class, may) in [(Class::ReadOnly, true), (Class::Idempotent, false), (Class::Once, false)] {
-        let outside = Some(Outside { server: "post".into(), class, hash: String::new() });
-        let call = ToolCall { outside, ..call_of(&fixture, agent, "post__send", json!({})) };
+    for (class, may) in [(RepeatSafety::ReadOnly, true), (RepeatSafety::Idempotent, false), (RepeatSafety::Once, false)]
+    {
+        let external = Some(ExternalTool { server: "post".into(), class, hash: String::new() });
+        let call = ToolCall { external, ..call_of(&fixture, agent, "post__send", json!({})) };
         assert_eq!(scope_of(&fixture, &call).await.is_ok(), may, "{class:?}");
     }
     // A grant that was revoked is refused at the next call
@@ -77,11 +78,11 @@ async fn h8_a_subagent_sees_what_its_owner_and_the_run_may_see_too_and_the_runs_
     let agent = scout(&fixture, fixture.owner, &[]).await;
     let look = |fixture: &Fixture| call_of(fixture, agent, "list_projects", json!({}));
     assert_eq!(scope_of(&fixture, &look(&fixture)).await, Ok(Scope::Within(fixture.owner, vec![fixture.home])));
-    fixture.store.grant(fixture.second, agent, Role::Editor).await.expect("granted");
+    fixture.store.grant(fixture.second, agent, MemberRole::Editor).await.expect("granted");
     let both = Scope::Within(fixture.owner, vec![fixture.second, fixture.home]);
     assert_eq!(scope_of(&fixture, &look(&fixture)).await, Ok(both));
     // A project that its owner may not see is left out
-    fixture.store.grant(fixture.foreign, agent, Role::Editor).await.expect("granted");
+    fixture.store.grant(fixture.foreign, agent, MemberRole::Editor).await.expect("granted");
     let Ok(Scope::Within(_, seen)) = scope_of(&fixture, &look(&fixture)).await else { panic!("a scope") };
     assert!(!seen.contains(&fixture.foreign));
     // In a run with a list of projects, only those of them that the subagent may see
@@ -128,7 +129,7 @@ async fn b15_a_lesson_is_one_line_with_its_origin_and_only_subagents_add_it() {
 async fn x1_a_subagent_that_is_a_viewer_writes_only_in_the_runs_own_workspace() {
     let fixture = Fixture::global().await;
     let agent = scout(&fixture, fixture.owner, &["create_document"]).await;
-    fixture.store.grant(fixture.second, agent, Role::Viewer).await.expect("granted");
+    fixture.store.grant(fixture.second, agent, MemberRole::Viewer).await.expect("granted");
     let write = |project| {
         let call =
             call_of(&fixture, agent, "create_document", json!({"title": "T", "content": "", "project_id": project}));

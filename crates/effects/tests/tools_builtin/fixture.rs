@@ -148,7 +148,7 @@ impl Fixture {
             granted: self.granted.clone(),
             home_document: Some(self.workspace),
             props: json!({"homework_run_id": self.run.run_id, "iteration": 3}),
-            outside: None,
+            external: None,
             answered: None,
             agent: None,
         }

@@ -1,7 +1,7 @@
 //! P8 and H8: what a run may see and change, checked at the moment of the call.
 
 use crate::fixture::Fixture;
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::workspace::Scope;
 use serde_json::json;
 use uuid::Uuid;
@@ -90,7 +90,7 @@ async fn h8_access_revoked_in_the_middle_of_a_run_is_refused_at_the_next_call() 
     assert!(error.contains("not found in scope"), "{error}");
     let error = fixture.error("create_document", json!({"title": "T", "content": ""})).await;
     assert_eq!(error, format!("project {} not found; projects that may be used here: ", fixture.home));
-    fixture.store.grant(fixture.home, fixture.owner, Role::Owner).await.expect("granted");
+    fixture.store.grant(fixture.home, fixture.owner, MemberRole::Owner).await.expect("granted");
     fixture.done("create_document", json!({"title": "T", "content": ""})).await;
 }
 
@@ -101,7 +101,7 @@ async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
         fixture.document_in(fixture.foreign, 1, "Theirs", "t").await,
         fixture.document_in(fixture.second, 2, "Mine", "m").await,
     );
-    fixture.store.grant(fixture.foreign, fixture.owner, Role::Viewer).await.expect("granted");
+    fixture.store.grant(fixture.foreign, fixture.owner, MemberRole::Viewer).await.expect("granted");
     fixture.done("get_document", json!({"document_id": theirs})).await;
     let foreign = fixture.foreign;
     for (tool, arguments) in [
@@ -116,6 +116,6 @@ async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
     }
     // A document elsewhere may link to one that may only be read
     fixture.done("link_entities", json!({"src_id": mine, "dst_id": theirs, "rel": "cites"})).await;
-    fixture.store.set_role(foreign, fixture.owner, Role::Editor).await.expect("an editor");
+    fixture.store.set_role(foreign, fixture.owner, MemberRole::Editor).await.expect("an editor");
     fixture.done("update_document", json!({"document_id": theirs, "append": "x"})).await;
 }

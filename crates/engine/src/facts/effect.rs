@@ -11,7 +11,7 @@ use serde_json::Value;
 
 facts! {
     /// `effect.*`
-    enum Effect;
+    enum EffectFact as Effect;
 
     /// The intent: committed before the call leaves the machine, with the money it may cost. Wanted → in flight.
     Started = "effect.started" {
@@ -48,8 +48,8 @@ facts! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_request_id: Option<String>,
         /// The state a tool that asked a question gets back with the answer.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        kept: Option<Value>,
+        #[serde(rename = "kept", default, skip_serializing_if = "Option::is_none")]
+        tool_state: Option<Value>,
     }
 
     /// A once-only call was in flight when the process died or the connection broke: in flight → unknown, until a person
@@ -85,7 +85,7 @@ impl Finished {
             counted: false,
             exhausted: None,
             provider_request_id: None,
-            kept: None,
+            tool_state: None,
         }
     }
 }

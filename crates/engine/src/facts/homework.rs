@@ -4,7 +4,7 @@ use super::facts;
 use crate::blob::BlobRef;
 use crate::effect::EffectId;
 use crate::ids::{DocumentId, ProjectId};
-use crate::lessons::Learned;
+use crate::lessons::LessonRef;
 use crate::metrics::Metrics;
 use crate::run::StopReason;
 use crate::time::Timestamp;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 facts! {
     /// `homework.*`
-    enum Homework;
+    enum HomeworkFact as Homework;
 
     /// The workspace exists: queued → running. Its documents are created in the same commit.
     RunStarted = "homework.run_started" {
@@ -100,9 +100,9 @@ facts! {
         reading: Option<crate::blob::Hash>,
         #[serde(default, skip_serializing_if = "Artifacts::is_empty")]
         artifacts: Artifacts,
-        /// The lesson that was kept, pending, in the same commit.
+        /// The lesson that was stored, pending, in the same commit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        lesson: Option<Learned>,
+        lesson: Option<LessonRef>,
     }
 
     /// The one repair of this iteration's failed calls is over; corrected calls follow.

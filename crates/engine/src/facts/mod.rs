@@ -13,7 +13,7 @@ pub mod tree;
 /// a comment that says what happened and what it moves does not compile.
 macro_rules! facts {
     (
-        $(#[$doc:meta])* enum $family:ident;
+        $(#[$doc:meta])* enum $family:ident as $group:ident;
         $($(#[$about:meta])+ $variant:ident = $kind:literal {
             $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
         })+
@@ -53,32 +53,33 @@ macro_rules! facts {
         }
 
         $(impl From<$variant> for $crate::facts::Fact {
-            fn from(fact: $variant) -> Self { $crate::facts::Fact::$family($family::$variant(fact)) }
+            fn from(fact: $variant) -> Self { $crate::facts::Fact::$group($family::$variant(fact)) }
         })+
     };
 }
 pub(crate) use facts;
 
-pub use effect::Effect;
-pub use homework::Homework;
-pub use run::Run;
-pub use task::Task;
-pub use tree::Tree;
+pub use effect::EffectFact;
+pub use homework::HomeworkFact;
+pub use run::RunFact;
+pub use task::TaskFact;
+pub use tree::TreeFact;
 
 #[expect(clippy::large_enum_variant, reason = "the large one is a run's brief: one in every log")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
-    Run(Run),
-    Effect(Effect),
-    Homework(Homework),
-    Tree(Tree),
-    Task(Task),
-    /// Written by a newer version, or damaged: kept, shown, ignored by folds.
-    Unknown(Unknown),
+    Run(RunFact),
+    Effect(EffectFact),
+    Homework(HomeworkFact),
+    Tree(TreeFact),
+    Task(TaskFact),
+    /// Written by a newer version, or damaged: stored, shown, ignored by folds.
+    Unrecognized(UnrecognizedEvent),
 }
 
+/// An event that this version cannot decode.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unknown {
+pub struct UnrecognizedEvent {
     pub kind: String,
     /// Why it could not be read, when the type itself is known.
     pub error: Option<String>,
@@ -92,7 +93,7 @@ impl Fact {
             Fact::Homework(fact) => fact.kind(),
             Fact::Tree(fact) => fact.kind(),
             Fact::Task(fact) => fact.kind(),
-            Fact::Unknown(unknown) => &unknown.kind,
+            Fact::Unrecognized(event) => &event.kind,
         }
     }
 
@@ -100,10 +101,10 @@ impl Fact {
     pub fn is_work(&self) -> bool {
         match self {
             Fact::Effect(_) => true,
-            Fact::Homework(fact) => !matches!(fact, Homework::RunStarted(_)),
-            Fact::Tree(fact) => !matches!(fact, Tree::RunStarted(_)),
-            Fact::Task(fact) => !matches!(fact, Task::Started(_)),
-            Fact::Run(_) | Fact::Unknown(_) => false,
+            Fact::Homework(fact) => !matches!(fact, HomeworkFact::RunStarted(_)),
+            Fact::Tree(fact) => !matches!(fact, TreeFact::RunStarted(_)),
+            Fact::Task(fact) => !matches!(fact, TaskFact::Started(_)),
+            Fact::Run(_) | Fact::Unrecognized(_) => false,
         }
     }
 
@@ -115,23 +116,25 @@ impl Fact {
             Fact::Homework(fact) => fact.encode().ok(),
             Fact::Tree(fact) => fact.encode().ok(),
             Fact::Task(fact) => fact.encode().ok(),
-            Fact::Unknown(_) => None,
+            Fact::Unrecognized(_) => None,
         }
     }
 
     pub fn decode(kind: &str, payload: &str) -> Fact {
         let decoded = match kind.split('.').next().unwrap_or_default() {
-            "run" => Run::decode(kind, payload).map(|fact| fact.map(Fact::Run)),
-            "effect" => Effect::decode(kind, payload).map(|fact| fact.map(Fact::Effect)),
-            "homework" => Homework::decode(kind, payload).map(|fact| fact.map(Fact::Homework)),
-            "tree" => Tree::decode(kind, payload).map(|fact| fact.map(Fact::Tree)),
-            "task" => Task::decode(kind, payload).map(|fact| fact.map(Fact::Task)),
+            "run" => RunFact::decode(kind, payload).map(|fact| fact.map(Fact::Run)),
+            "effect" => EffectFact::decode(kind, payload).map(|fact| fact.map(Fact::Effect)),
+            "homework" => HomeworkFact::decode(kind, payload).map(|fact| fact.map(Fact::Homework)),
+            "tree" => TreeFact::decode(kind, payload).map(|fact| fact.map(Fact::Tree)),
+            "task" => TaskFact::decode(kind, payload).map(|fact| fact.map(Fact::Task)),
             _ => None,
         };
         match decoded {
             Some(Ok(fact)) => fact,
-            Some(Err(error)) => Fact::Unknown(Unknown { kind: kind.into(), error: Some(error.to_string()) }),
-            None => Fact::Unknown(Unknown { kind: kind.into(), error: None }),
+            Some(Err(error)) => {
+                Fact::Unrecognized(UnrecognizedEvent { kind: kind.into(), error: Some(error.to_string()) })
+            }
+            None => Fact::Unrecognized(UnrecognizedEvent { kind: kind.into(), error: None }),
         }
     }
 }
@@ -139,6 +142,6 @@ impl Fact {
 /// The JSON schemas of all payloads, by event type; what they share is left in the generator's definitions.
 #[cfg(feature = "schema")]
 pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
-    let families = [Run::schemas, Effect::schemas, Homework::schemas, Tree::schemas, Task::schemas];
+    let families = [RunFact::schemas, EffectFact::schemas, HomeworkFact::schemas, TreeFact::schemas, TaskFact::schemas];
     families.iter().flat_map(|schemas| schemas(generator)).collect()
 }

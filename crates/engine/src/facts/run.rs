@@ -12,7 +12,7 @@ use serde_json::Value;
 
 facts! {
     /// `run.*`
-    enum Run;
+    enum RunFact as Run;
 
     /// A run was accepted: nothing → queued. Its whole brief: nothing outside the log decides what it may do.
     Queued = "run.queued" {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 facts! {
     /// `task.*`
-    enum Task;
+    enum TaskFact as Task;
 
     /// The task begins, at `/whoami`: queued → running.
     Started = "task.started" {
@@ -73,7 +73,7 @@ facts! {
     Reflected = "task.reflected" {
         #[serde(default)]
         scratchpad: Option<String>,
-        /// How many characters the agent wrote, where that was more than are kept.
+        /// How many characters the agent wrote, where that was more than fit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cut_from: Option<u32>,
     }
@@ -84,7 +84,7 @@ facts! {
         characters: u32,
         /// The beginning of it.
         preview: String,
-        /// How many characters the agent wrote, where that was more than are kept.
+        /// How many characters the agent wrote, where that was more than fit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cut_from: Option<u32>,
     }

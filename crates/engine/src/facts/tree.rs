@@ -6,7 +6,7 @@ use crate::blob::BlobRef;
 use crate::budget::Reserve;
 use crate::effect::{EffectId, ToolSpec};
 use crate::ids::{ArtifactId, DocumentId, NodeId, PlanId, ProjectId};
-use crate::lessons::Learned;
+use crate::lessons::LessonRef;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::tree::status::{NodeRole, NodeStatus, StepStatus};
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 facts! {
     /// `tree.*`
-    enum Tree;
+    enum TreeFact as Tree;
 
     /// The tree exists: queued → running.
     RunStarted = "tree.run_started" {
@@ -83,7 +83,7 @@ facts! {
         response: BlobRef,
     }
 
-    /// The node's plan from here on, in place of an earlier one. Steps kept from an earlier version are in it with
+    /// The node's plan from here on, in place of an earlier one. Steps carried over from an earlier version are in it with
     /// their results.
     PlanCreated = "tree.plan_created" {
         plan_id: PlanId,
@@ -159,9 +159,9 @@ facts! {
         chars: Option<u32>,
         #[serde(default, skip_serializing_if = "Artifacts::is_empty")]
         artifacts: Artifacts,
-        /// The lesson that was kept, pending, in the same commit.
+        /// The lesson that was stored, pending, in the same commit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        lesson: Option<Learned>,
+        lesson: Option<LessonRef>,
     }
 
     /// An artifact was registered: from here on the node's envelope may name it.

@@ -1,7 +1,7 @@
 //! What the homework roles answer. A plan with two equal step ids or a question without words is refused
 //! with the reason, so that one repair can put it right.
 
-pub use crate::answer::{CallAnswer, Check, MAX_TOOL_CALLS, read};
+pub use crate::answer::{CallAnswer, CheckedAnswer, MAX_TOOL_CALLS, read};
 use crate::answer::{arguments, nullable, too_long, too_many};
 use crate::facts::homework::{EvidenceClaim, ExecutorTask, HomeworkStep, HomeworkStepStatus, NextAction, StepOwner};
 use crate::model::Role;
@@ -15,10 +15,10 @@ pub const MAX_CORRECTED_CALLS: usize = 2;
 pub const MAX_ROUNDS: u32 = 4;
 const MAX_STEPS: usize = 40;
 /// In characters. Longer text is cut with a note, not refused, because the work it describes is done.
-const LONGEST_TEXT: usize = 4_000;
-const LONGEST_ITEM: usize = 500;
+const MAX_TEXT_CHARS: usize = 4_000;
+const MAX_ITEM_CHARS: usize = 500;
 /// In characters; ids are shown in many places.
-const LONGEST_ID: usize = 64;
+const MAX_ID_CHARS: usize = 64;
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct EvidenceAnswer {
@@ -149,7 +149,7 @@ pub struct ReportAnswer {
     pub not_done: Vec<String>,
 }
 
-impl Check for PlannerAnswer {
+impl CheckedAnswer for PlannerAnswer {
     fn role() -> Option<Role> {
         Some(Role::HomeworkPlanner)
     }
@@ -164,8 +164,8 @@ impl Check for PlannerAnswer {
             if step.id.trim().is_empty() || step.title.trim().is_empty() {
                 errors.push(format!("plan step {} has no id or no title", index + 1));
             }
-            if step.id.chars().count() > LONGEST_ID {
-                errors.push(format!("the id of plan step {} is longer than {LONGEST_ID} characters", index + 1));
+            if step.id.chars().count() > MAX_ID_CHARS {
+                errors.push(format!("the id of plan step {} is longer than {MAX_ID_CHARS} characters", index + 1));
             }
             if steps[..index].iter().any(|earlier| earlier.id == step.id) {
                 errors.push(format!("plan step id {:?} is used twice", step.id));
@@ -180,9 +180,9 @@ impl Check for PlannerAnswer {
             if task.branch_id.trim().is_empty() || task.title.trim().is_empty() || task.objective.trim().is_empty() {
                 errors.push(format!("executor task {} needs branch_id, title and objective", index + 1));
             }
-            if task.branch_id.chars().count() > LONGEST_ID {
+            if task.branch_id.chars().count() > MAX_ID_CHARS {
                 errors.push(format!(
-                    "the branch_id of executor task {} is longer than {LONGEST_ID} characters",
+                    "the branch_id of executor task {} is longer than {MAX_ID_CHARS} characters",
                     index + 1
                 ));
             }
@@ -200,7 +200,7 @@ impl Check for PlannerAnswer {
     }
 }
 
-impl Check for ExecutorAnswer {
+impl CheckedAnswer for ExecutorAnswer {
     fn role() -> Option<Role> {
         Some(Role::HomeworkExecutor)
     }
@@ -215,7 +215,7 @@ impl Check for ExecutorAnswer {
     }
 }
 
-impl Check for RepairAnswer {
+impl CheckedAnswer for RepairAnswer {
     fn role() -> Option<Role> {
         Some(Role::HomeworkRepair)
     }
@@ -225,7 +225,7 @@ impl Check for RepairAnswer {
     }
 }
 
-impl Check for ReportAnswer {
+impl CheckedAnswer for ReportAnswer {
     fn role() -> Option<Role> {
         Some(Role::HomeworkReport)
     }
@@ -239,7 +239,7 @@ impl PlanAnswer {
     pub fn steps(&self) -> impl Iterator<Item = HomeworkStep> + '_ {
         self.steps.iter().map(|step| HomeworkStep {
             id: step.id.clone(),
-            title: shorten::text(&step.title, LONGEST_ITEM),
+            title: shorten::text(&step.title, MAX_ITEM_CHARS),
             status: step.status,
             owner: step.owner,
             iteration_last_touched: 0,
@@ -250,15 +250,15 @@ impl PlanAnswer {
 impl PlannerAnswer {
     /// The answer with every text cut to its limit, so that state, prompts and documents stay bounded.
     pub fn bounded(mut self) -> PlannerAnswer {
-        self.progress_summary = shorten::text(&self.progress_summary, LONGEST_TEXT);
-        self.branch_rollup = self.branch_rollup.map(|rollup| shorten::text(&rollup, LONGEST_TEXT));
-        cut_each(&mut self.remaining_work, LONGEST_ITEM);
-        cut_each(&mut self.blocking_questions, LONGEST_TEXT);
+        self.progress_summary = shorten::text(&self.progress_summary, MAX_TEXT_CHARS);
+        self.branch_rollup = self.branch_rollup.map(|rollup| shorten::text(&rollup, MAX_TEXT_CHARS));
+        cut_each(&mut self.remaining_work, MAX_ITEM_CHARS);
+        cut_each(&mut self.blocking_questions, MAX_TEXT_CHARS);
         for claim in &mut self.completion_evidence {
-            claim.claim = shorten::text(&claim.claim, LONGEST_ITEM);
+            claim.claim = shorten::text(&claim.claim, MAX_ITEM_CHARS);
         }
         for task in &mut self.executor_tasks {
-            task.title = shorten::text(&task.title, LONGEST_ITEM);
+            task.title = shorten::text(&task.title, MAX_ITEM_CHARS);
         }
         self
     }
@@ -266,9 +266,9 @@ impl PlannerAnswer {
 
 impl ExecutorAnswer {
     pub fn bounded(mut self) -> ExecutorAnswer {
-        self.thought = shorten::text(&self.thought, LONGEST_TEXT);
-        self.summary = self.summary.map(|summary| shorten::text(&summary, LONGEST_TEXT));
-        self.result_snippet = self.result_snippet.map(|snippet| shorten::text(&snippet, LONGEST_TEXT));
+        self.thought = shorten::text(&self.thought, MAX_TEXT_CHARS);
+        self.summary = self.summary.map(|summary| shorten::text(&summary, MAX_TEXT_CHARS));
+        self.result_snippet = self.result_snippet.map(|snippet| shorten::text(&snippet, MAX_TEXT_CHARS));
         self.completed_step_ids.truncate(MAX_STEPS);
         self
     }

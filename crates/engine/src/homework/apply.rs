@@ -2,41 +2,41 @@
 
 use super::effect_id::EffectPosition;
 use super::state::{
-    Branch, CitableEntity, CurrentIteration, DocumentExcerpt, Executor, Finished, LastIteration, Phase, State,
+    Branch, CitableEntity, CurrentIteration, DocumentExcerpt, Executor, ExecutorOutcome, LastIteration, Phase, State,
     TaskNotRun, Workspace,
 };
-use crate::calls::{Call, CallResult, Rejected};
+use crate::calls::{CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
 use crate::facts::homework::{
     ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStepStatus, IterationCompleted, ToolCallRequested,
     ToolCallResult, Verdict,
 };
-use crate::facts::{Homework as H, Run as R, run::ResumeReason};
+use crate::facts::{HomeworkFact, RunFact, run::ResumeReason};
 use crate::run::Shared;
 use crate::workspace::{Artifacts, Named};
 use std::collections::VecDeque;
 
-const KEPT_ENTRIES: usize = 3;
-const KEPT_TAIL: usize = 2;
-const KEPT_HISTORY: usize = 40;
-const KEPT_MADE: usize = 50;
-const KEPT_BRANCHES: usize = 30;
-const KEPT_TOTALS: usize = 200;
-const KEPT_TEXTS: usize = 6;
-/// In characters. All kept texts together are about what fits the report's request.
-const KEPT_TEXT: usize = 6_000;
+const MAX_ENTRIES: usize = 3;
+const MAX_TAIL_ENTRIES: usize = 2;
+const MAX_HISTORY_LINES: usize = 40;
+const MAX_ARTIFACTS: usize = 50;
+const MAX_BRANCHES: usize = 30;
+const MAX_TOTALS: usize = 200;
+const MAX_TEXTS: usize = 6;
+/// All texts together are about what fits the request of the report.
+const MAX_TEXT_CHARS: usize = 6_000;
 
 impl State {
-    pub(super) fn record_shared(&mut self, fact: &R) {
+    pub(super) fn record_shared(&mut self, fact: &RunFact) {
         match fact {
             // In the middle of an iteration only a call waits: the iteration goes on with its answer.
-            R::WaitingOnUser(_) if self.current.verdict.is_some() => self.phase = Phase::Waiting,
-            R::Completed(_) | R::Stopped(_) | R::Canceled(_) => self.phase = Phase::Ended,
-            R::Resumed(resumed) if resumed.reason == ResumeReason::Continued => {
+            RunFact::WaitingOnUser(_) if self.current.verdict.is_some() => self.phase = Phase::Waiting,
+            RunFact::Completed(_) | RunFact::Stopped(_) | RunFact::Canceled(_) => self.phase = Phase::Ended,
+            RunFact::Resumed(resumed) if resumed.reason == ResumeReason::Continued => {
                 self.repeats = 0;
                 self.barred = None;
             }
-            R::MessageDelivered(fact) => {
+            RunFact::MessageDelivered(fact) => {
                 let position = EffectPosition::of(&fact.effect.clone().into(), &self.tag, self.iteration);
                 if let Some(EffectPosition::Round { .. }) = position {
                     self.unread_by_planner.insert(fact.message_id);
@@ -46,9 +46,9 @@ impl State {
         }
     }
 
-    pub(super) fn record_own(&mut self, shared: &Shared, fact: &H, event: &Event) {
+    pub(super) fn record_own(&mut self, shared: &Shared, fact: &HomeworkFact, event: &Event) {
         match fact {
-            H::RunStarted(fact) => {
+            HomeworkFact::RunStarted(fact) => {
                 self.tag = event.run_id.tag();
                 self.workspace = Some(Workspace {
                     document: fact.workspace_document_id,
@@ -56,7 +56,7 @@ impl State {
                     plan: fact.plan_document_id,
                 });
             }
-            H::IterationStarted(fact) => {
+            HomeworkFact::IterationStarted(fact) => {
                 self.iteration = fact.iteration;
                 self.phase = Phase::Iterating;
                 self.current = CurrentIteration {
@@ -66,23 +66,23 @@ impl State {
                     ..CurrentIteration::default()
                 };
             }
-            H::AnswerRejected(fact) => {
-                let rejected = Rejected { errors: fact.errors.clone(), response: fact.response };
+            HomeworkFact::AnswerRejected(fact) => {
+                let rejected = RejectedAnswer { errors: fact.errors.clone(), response: fact.response };
                 self.current.rejected.insert(fact.effect.clone(), rejected);
             }
-            H::Planned(fact) => {
+            HomeworkFact::Planned(fact) => {
                 self.current.planned = Some(fact.clone());
                 self.unread_by_planner.clear();
             }
-            H::PlanUpdated(fact) => {
+            HomeworkFact::PlanUpdated(fact) => {
                 self.plan.version = fact.version;
                 self.plan.steps = fact.steps.clone();
             }
-            H::ToolCallRequested(fact) => self.requested(fact),
-            H::ToolCallResult(fact) => self.answered(fact, event.seq),
-            H::RepairAttempted(_) => self.current.repaired = true,
-            H::ExecutorStarted(fact) => self.executor_started(shared, fact),
-            H::ExecutorAnswered(fact) => {
+            HomeworkFact::ToolCallRequested(fact) => self.requested(fact),
+            HomeworkFact::ToolCallResult(fact) => self.answered(fact, event.seq),
+            HomeworkFact::RepairAttempted(_) => self.current.repaired = true,
+            HomeworkFact::ExecutorStarted(fact) => self.executor_started(shared, fact),
+            HomeworkFact::ExecutorAnswered(fact) => {
                 if let Some(executor) = self.current.executors.get_mut(fact.index as usize) {
                     executor.answered = fact.round;
                     executor.thoughts.push(fact.thought.clone());
@@ -93,23 +93,23 @@ impl State {
                     executor.round += u32::from(fact.idle);
                 }
             }
-            H::ExecutorFinished(fact) => self.executor_finished(fact),
-            H::RepeatDetected(fact) => {
+            HomeworkFact::ExecutorFinished(fact) => self.executor_finished(fact),
+            HomeworkFact::RepeatDetected(fact) => {
                 self.repeats = fact.repeats;
                 self.barred = Some(fact.actions.clone());
             }
-            H::ReplanForced(_) => {}
-            H::ExitRefused(fact) => self.refused_exit = fact.reasons.clone(),
-            H::ScratchpadAppended(fact) => {
+            HomeworkFact::ReplanForced(_) => {}
+            HomeworkFact::ExitRefused(fact) => self.refused_exit = fact.reasons.clone(),
+            HomeworkFact::ScratchpadAppended(fact) => {
                 self.entries.push_back(fact.markdown.clone());
-                keep_newest(&mut self.entries, KEPT_ENTRIES);
+                retain_newest(&mut self.entries, MAX_ENTRIES);
             }
-            H::IterationCompleted(fact) => self.completed(fact),
+            HomeworkFact::IterationCompleted(fact) => self.completed(fact),
         }
     }
 
     fn requested(&mut self, fact: &ToolCallRequested) {
-        let call = Call {
+        let call = RecordedCall {
             id: fact.call_id.clone(),
             tool: fact.tool.clone(),
             arguments: fact.arguments.clone(),
@@ -135,7 +135,7 @@ impl State {
         let of_executors = self.current.executors.iter_mut().flat_map(|executor| &mut executor.calls);
         if let Some(call) = self.current.calls.iter_mut().chain(of_executors).find(|call| call.id == fact.call_id) {
             call.result = Some(result);
-            let text = call.arguments["content"].as_str().map(|text| crate::shorten::text(text, KEPT_TEXT));
+            let text = call.arguments["content"].as_str().map(|text| crate::shorten::text(text, MAX_TEXT_CHARS));
             self.wrote(&fact.artifacts, text);
         }
         let (tag, iteration) = (self.tag.clone(), self.iteration);
@@ -156,7 +156,7 @@ impl State {
         }
         self.lessons.extend(fact.lesson);
         if fact.ok && !crate::lessons::is_memory(&fact.tool) {
-            self.good_results.insert(seq);
+            self.successful_results.insert(seq);
         }
         if fact.new_reading {
             self.current.new_readings += 1;
@@ -171,24 +171,24 @@ impl State {
             artifacts.created_documents.iter().chain(&artifacts.updated_documents).map(|named| ("doc", named));
         let tasks = artifacts.created_tasks.iter().chain(&artifacts.updated_tasks).map(|named| ("task", named));
         for (kind, Named { id, title }) in documents.chain(tasks) {
-            self.touched.insert(*id);
+            self.changed_entities.insert(*id);
             let reference = format!("{kind}:{id}");
             self.made.retain(|made| made.reference != reference);
             self.made.push_back(CitableEntity { reference, title: title.clone() });
         }
-        keep_newest(&mut self.made, KEPT_MADE);
+        retain_newest(&mut self.made, MAX_ARTIFACTS);
         self.totals.extend(artifacts);
-        self.left_out += self.totals.keep_newest(KEPT_TOTALS);
+        self.left_out += self.totals.retain_newest(MAX_TOTALS);
     }
 
-    /// Keeps a written text for the report when its document is known.
+    /// Remembers a written text for the report when its document is known.
     fn wrote(&mut self, artifacts: &Artifacts, text: Option<String>) {
         let mut documents = artifacts.created_documents.iter().chain(&artifacts.updated_documents);
         let (Some(text), Some(Named { id, title }), None) = (text, documents.next(), documents.next()) else { return };
         let reference = format!("doc:{id}");
         self.written.retain(|written| written.reference != reference);
         self.written.push_back(DocumentExcerpt { reference, title: title.clone(), text });
-        keep_newest(&mut self.written, KEPT_TEXTS);
+        retain_newest(&mut self.written, MAX_TEXTS);
     }
 
     fn executor_started(&mut self, shared: &Shared, fact: &ExecutorStarted) {
@@ -237,7 +237,7 @@ impl State {
         };
         if let Some(executor) = self.current.executors.get_mut(fact.index as usize) {
             executor.completed_step_ids = fact.completed_step_ids.clone();
-            executor.finished = Some(Finished {
+            executor.finished = Some(ExecutorOutcome {
                 ok: fact.ok,
                 summary: fact.summary.clone(),
                 snippet: fact.result_snippet.clone(),
@@ -248,10 +248,10 @@ impl State {
         if let Some(at) = self.branches.iter().position(|branch| branch.id == fact.branch_id) {
             let mut branch = self.branches.remove(at);
             branch.tail.push_back(entry.markdown.clone());
-            keep_newest(&mut branch.tail, KEPT_TAIL);
+            retain_newest(&mut branch.tail, MAX_TAIL_ENTRIES);
             self.branches.push(branch);
         }
-        let quiet = self.branches.len().saturating_sub(KEPT_BRANCHES);
+        let quiet = self.branches.len().saturating_sub(MAX_BRANCHES);
         self.branches.iter_mut().take(quiet).for_each(|branch| branch.tail.clear());
     }
 
@@ -294,7 +294,7 @@ impl State {
         });
     }
 
-    /// An iteration without a usable planner answer adds nothing and keeps the results of the iteration before.
+    /// An iteration without a usable planner answer adds nothing and leaves the results of the iteration before.
     fn completed_without_plan(&mut self, fact: &IterationCompleted) {
         self.hint = false;
         self.end_iteration(fact);
@@ -326,14 +326,14 @@ impl State {
         let made = if fact.progress.made { "progress" } else { "no progress" };
         let summary: String = fact.summary.lines().next().unwrap_or_default().chars().take(160).collect();
         self.history.push_back(format!("iteration {} ({made}): {summary}", fact.iteration));
-        if self.history.len() > KEPT_HISTORY {
+        if self.history.len() > MAX_HISTORY_LINES {
             self.history.pop_front();
-            self.forgotten += 1;
+            self.dropped_history += 1;
         }
     }
 }
 
-fn keep_newest<T>(list: &mut VecDeque<T>, most: usize) {
+fn retain_newest<T>(list: &mut VecDeque<T>, most: usize) {
     while list.len() > most {
         list.pop_front();
     }

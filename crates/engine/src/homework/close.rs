@@ -11,7 +11,7 @@ use crate::workspace::Mutation;
 use serde_json::json;
 
 /// A summary document is written every this many iterations.
-const SUMMARY_EVERY: u32 = 10;
+const ITERATIONS_PER_SUMMARY: u32 = 10;
 
 impl State {
     /// `lost` says why the planner's answer could not be used.
@@ -139,10 +139,13 @@ impl State {
 
     /// Summarises the last ten iterations in one document, from their scratchpad entries and without a model call.
     fn write_summary(&self, shared: &Shared, facts: &mut Facts) {
-        let Some(workspace) = self.workspace.filter(|_| self.iteration.is_multiple_of(SUMMARY_EVERY)) else { return };
+        let Some(workspace) = self.workspace.filter(|_| self.iteration.is_multiple_of(ITERATIONS_PER_SUMMARY)) else {
+            return;
+        };
         let (id, project_id): (DocumentId, _) = (facts.new_id(), shared.home_project());
-        let from = self.iteration + 1 - SUMMARY_EVERY;
-        let lines: Vec<&str> = self.history.iter().rev().take(SUMMARY_EVERY as usize - 1).map(String::as_str).collect();
+        let from = self.iteration + 1 - ITERATIONS_PER_SUMMARY;
+        let lines: Vec<&str> =
+            self.history.iter().rev().take(ITERATIONS_PER_SUMMARY as usize - 1).map(String::as_str).collect();
         let this = self.current.planned.as_ref().map(|planned| planned.progress_summary.clone()).unwrap_or_default();
         let older: String = lines.iter().rev().map(|line| format!("- {line}\n")).collect();
         facts.mutate(Mutation::CreateDocument {

@@ -10,7 +10,7 @@ use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework::{self as fact, Verdict};
 use crate::facts::run::{Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
-use crate::lessons::Allowance;
+use crate::lessons::LessonQuota;
 use crate::run::{Facts, Shared, StopReason, headline};
 use crate::workspace::Mutation;
 use serde_json::json;
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// The last iteration ended with a question; its answer is kept for whoever raises the limit.
+    /// The last iteration ended with a question; its answer waits for whoever raises the limit.
     fn out_of_iterations(&self, shared: &Shared, facts: &mut Facts) {
         let detail = format!("all {} iterations are used", shared.budgets.max_iterations);
         facts.push(ReportCreated { report: self.report(shared, StopReason::MaxIterations, &detail, None) });
@@ -177,8 +177,8 @@ impl State {
         executor: Option<&Executor>,
         facts: &mut Facts,
     ) {
-        let mut lessons = Allowance::beside(executor.map_or(&[], |executor| &executor.calls));
-        let (calls, left_out) = calls::recorded(calls, most);
+        let mut lessons = LessonQuota::after(executor.map_or(&[], |executor| &executor.calls));
+        let (calls, left_out) = calls::calls_to_record(calls, most);
         for (index, (call_id, call, repair_of)) in calls.into_iter().enumerate() {
             facts.push(fact::ToolCallRequested {
                 call_id: call_id.clone(),
@@ -189,7 +189,7 @@ impl State {
                 branch_id: executor.map(|executor| executor.task.branch_id.clone()),
                 repair_of,
             });
-            let for_all = calls::refused_for_all(index, most, left_out);
+            let for_all = calls::refusal_of_left_out(index, most, left_out);
             if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, most)) {
                 let record = calls::refused(&why, facts);
                 facts.push(self.result_of(call_id, call.tool, record));
@@ -209,8 +209,8 @@ impl State {
         facts.push(self.result_of(effect.clone(), call.tool.clone(), record));
     }
 
-    fn result_of(&self, call_id: EffectId, tool: String, record: calls::Record) -> fact::ToolCallResult {
-        let calls::Record { ok, summary, result, chars, reading, artifacts, lesson } = record;
+    fn result_of(&self, call_id: EffectId, tool: String, record: calls::CallRecord) -> fact::ToolCallResult {
+        let calls::CallRecord { ok, summary, result, chars, reading, artifacts, lesson } = record;
         let new_reading = reading.is_some_and(|reading| !self.readings.contains(&reading));
         fact::ToolCallResult { call_id, tool, ok, summary, result, chars, new_reading, reading, artifacts, lesson }
     }

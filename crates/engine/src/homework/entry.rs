@@ -1,16 +1,16 @@
 //! Templates of scratchpad entries. Equal inputs give equal bytes: nothing here reads a clock.
 
 use super::state::{Executor, State};
-use crate::calls::Call;
+use crate::calls::RecordedCall;
 use crate::facts::homework::Progress;
 use crate::facts::homework::Verdict;
 use crate::workspace::Artifacts;
 use serde_json::Value;
 use std::fmt::Write;
 
-const LINE: usize = 240;
+const MAX_LINE_CHARS: usize = 240;
 /// In characters. An executor's outcome is longer than a line and shorter than a document.
-const LONGEST_OUTCOME: usize = 2_000;
+const MAX_OUTCOME_CHARS: usize = 2_000;
 
 /// One iteration's entry in the main scratchpad.
 pub(crate) fn iteration(
@@ -62,7 +62,7 @@ pub(crate) fn iteration(
     }
     let made = if progress.made { progress.reasons.join(", ") } else { "none".into() };
     let next = planned.map_or("replan", |planned| planned.next_action_hint.name());
-    let _ = write!(text, "\n\n**Progress**: {made}\n**Next**: {next} ({})", goes(verdict));
+    let _ = write!(text, "\n\n**Progress**: {made}\n**Next**: {next} ({})", verdict_text(verdict));
     text
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn executor(iteration: u32, executor: &Executor, error: Option<&str>)
     );
     let outcome = match (error, &executor.summary) {
         (Some(error), _) => format!("failed: {}", line(error)),
-        (None, Some(summary)) => crate::shorten::text(summary, LONGEST_OUTCOME),
+        (None, Some(summary)) => crate::shorten::text(summary, MAX_OUTCOME_CHARS),
         (None, None) => "done".into(),
     };
     let _ = write!(text, "\n\n**Outcome**: {outcome}");
@@ -114,7 +114,7 @@ fn actions(state: &State) -> Vec<String> {
     lines
 }
 
-fn action(call: &Call) -> String {
+fn action(call: &RecordedCall) -> String {
     let purpose = if call.purpose.is_empty() { String::new() } else { format!(": {}", line(&call.purpose)) };
     let repair = if call.repair_of.is_some() { " (corrected)" } else { "" };
     format!("{}({}){repair}{purpose}", call.tool, key_arguments(&call.arguments))
@@ -145,7 +145,7 @@ fn results(state: &State) -> Vec<String> {
     calls.chain(executors).chain(not_run).collect()
 }
 
-fn result(call: &Call) -> String {
+fn result(call: &RecordedCall) -> String {
     match &call.result {
         Some(result) if result.ok => format!("{}: {} (event:{})", call.tool, line(&result.summary), result.seq),
         Some(result) => format!("{} failed: {}", call.tool, line(&result.summary)),
@@ -183,7 +183,7 @@ fn step_changes(state: &State) -> Vec<String> {
     lines
 }
 
-fn goes(verdict: &Verdict) -> String {
+fn verdict_text(verdict: &Verdict) -> String {
     match verdict {
         Verdict::On => "goes on".into(),
         Verdict::Wait => "waits for an answer".into(),
@@ -194,5 +194,9 @@ fn goes(verdict: &Verdict) -> String {
 /// One line of bounded length.
 fn line(text: &str) -> String {
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if flat.chars().count() <= LINE { flat } else { format!("{}…", flat.chars().take(LINE).collect::<String>()) }
+    if flat.chars().count() <= MAX_LINE_CHARS {
+        flat
+    } else {
+        format!("{}…", flat.chars().take(MAX_LINE_CHARS).collect::<String>())
+    }
 }

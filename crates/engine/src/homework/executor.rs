@@ -13,7 +13,7 @@ use crate::task::READ_SCRATCHPAD;
 use crate::workspace::Mutation;
 use serde_json::json;
 
-const LONGEST_SNIPPET: usize = 300;
+const MAX_SNIPPET_CHARS: usize = 300;
 
 impl State {
     pub(super) fn start_executors(&self, shared: &Shared, tasks: &[ExecutorTask], facts: &mut Facts) {
@@ -111,7 +111,7 @@ impl State {
             ok,
             rounds: executor.answered,
             summary,
-            result_snippet: snippet.chars().take(LONGEST_SNIPPET).collect(),
+            result_snippet: snippet.chars().take(MAX_SNIPPET_CHARS).collect(),
             completed_step_ids,
             error,
             entry: Some(fact::PadEntry {
@@ -135,8 +135,8 @@ impl State {
 /// The tools its task names, as far as the run has them. A task that names none gets the read-only ones.
 fn granted(shared: &Shared, task: &ExecutorTask) -> Vec<String> {
     let tools = shared.brief.tools.iter();
-    let kept = tools.filter(|tool| if task.tools.is_empty() { tool.read } else { task.tools.contains(&tool.name) });
-    kept.map(|tool| tool.name.clone()).collect()
+    let granted = tools.filter(|tool| if task.tools.is_empty() { tool.read } else { task.tools.contains(&tool.name) });
+    granted.map(|tool| tool.name.clone()).collect()
 }
 
 /// Tools its task names that the run does not have.
@@ -170,7 +170,7 @@ fn not_run(iteration: u32, index: usize, task: &ExecutorTask, why: String) -> fa
         ok: false,
         rounds: 0,
         summary: why.clone(),
-        result_snippet: why.chars().take(LONGEST_SNIPPET).collect(),
+        result_snippet: why.chars().take(MAX_SNIPPET_CHARS).collect(),
         completed_step_ids: Vec::new(),
         error: Some(why),
         entry: None,

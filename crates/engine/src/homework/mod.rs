@@ -1,7 +1,7 @@
 //! The homework machine: an iterating planner loop.
 //!
 //! One job = one iteration: planner → tools (one repair) → executors in parallel → one journal entry →
-//! the gate. It knows nothing of attempts, money or time: `run` keeps those.
+//! the gate. It knows nothing of attempts, money or time: `run` handles those.
 
 pub mod answer;
 mod apply;
@@ -39,7 +39,7 @@ impl Rules for State {
         match &event.fact {
             Fact::Homework(fact) => self.record_own(shared, fact, event),
             Fact::Run(fact) => self.record_shared(fact),
-            Fact::Effect(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unknown(_) => {}
+            Fact::Effect(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unrecognized(_) => {}
         }
     }
 

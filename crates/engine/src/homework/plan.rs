@@ -11,7 +11,7 @@ pub struct Plan {
 
 impl Plan {
     /// The plan as the planner now gives it: steps it leaves out are gone, steps it repeats unchanged
-    /// keep their last touch. An answer without steps leaves the plan alone. A planner that is `leaving` cannot drop an open
+    /// stay as they are. An answer without steps leaves the plan alone. A planner that is `leaving` cannot drop an open
     /// step: the step stays and counts when the exit is judged. Returns the ids that changed.
     pub fn revised(
         &self,
@@ -42,9 +42,10 @@ impl Plan {
         }
         let gone = |known: &&HomeworkStep| !steps.iter().any(|step| step.id == known.id);
         let stays = |known: &&HomeworkStep| leaving && known.status != HomeworkStepStatus::Done;
-        let (kept, dropped): (Vec<&HomeworkStep>, Vec<&HomeworkStep>) = self.steps.iter().filter(gone).partition(stays);
+        let (retained, dropped): (Vec<&HomeworkStep>, Vec<&HomeworkStep>) =
+            self.steps.iter().filter(gone).partition(stays);
         changed.extend(dropped.into_iter().map(|step| step.id.clone()));
-        steps.extend(kept.into_iter().cloned());
+        steps.extend(retained.into_iter().cloned());
         (steps, changed)
     }
 

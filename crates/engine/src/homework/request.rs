@@ -3,7 +3,7 @@
 use super::answer;
 use super::effect_id::EffectPosition;
 use super::state::{Branch, Executor, LastIteration, State};
-use crate::calls::{self, Call};
+use crate::calls::{self, RecordedCall};
 use crate::effect::{ModelCall, ToolCall};
 use crate::lessons::{self, ADD_LESSON};
 use crate::model::Role;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(crate) const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
 
 impl State {
-    pub(super) fn tool_call(&self, shared: &Shared, call: &Call, executor: Option<&Executor>) -> ToolCall {
+    pub(super) fn tool_call(&self, shared: &Shared, call: &RecordedCall, executor: Option<&Executor>) -> ToolCall {
         let all = || shared.brief.tools.iter().map(|tool| tool.name.clone()).collect();
         let home = executor.map(|executor| executor.pad).or(self.workspace.map(|workspace| workspace.document));
         let mut props = json!({ "homework_run_id": shared.id, "iteration": self.iteration });
@@ -34,7 +34,7 @@ impl State {
             granted,
             home_document: home,
             props,
-            outside: shared.outside(&call.tool).cloned(),
+            external: shared.external_tool(&call.tool).cloned(),
             answered: shared.answered_question(&call.id),
             agent: agent.map(|handle| shared.agent_id(handle)),
         }
@@ -57,7 +57,7 @@ impl State {
         out.share(2).add_some("success_criteria", &shared.brief.success_criteria);
         out.add("scope", self.scope(shared));
         out.share(2).add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
-        lessons::tell_agents(shared, &mut out);
+        lessons::list_agents(shared, &mut out);
         out.add("iteration", self.iteration);
         out.add("budgets_left", budgets_left(shared, self.iteration));
         out.share(2).newest("artifacts", &self.made.iter().collect::<Vec<_>>());
@@ -137,8 +137,8 @@ impl State {
     fn older_history(&self) -> String {
         let older = self.history.len() - self.entries.len();
         let mut lines: Vec<String> = self.history.iter().take(older).cloned().collect();
-        if self.forgotten > 0 {
-            lines.insert(0, format!("({} earlier iterations are in the summary documents)", self.forgotten));
+        if self.dropped_history > 0 {
+            lines.insert(0, format!("({} earlier iterations are in the summary documents)", self.dropped_history));
         }
         lines.join("\n")
     }
@@ -170,7 +170,7 @@ impl State {
             }),
         );
         if let Some(handle) = &task.agent {
-            lessons::tell_who(shared, handle, &executor.calls, &mut out);
+            lessons::describe_agent(shared, handle, &executor.calls, &mut out);
         }
         let tools = shared.brief.tools.iter().filter(|tool| task.tools.contains(&tool.name));
         out.add_json("tools", format!("[{}]", lessons::tool_lines(tools, task.agent.is_some()).join(",")));
@@ -248,11 +248,11 @@ fn size_of(role: Role) -> Size {
 /// What the planner may still use; excludes the wrap-up reserve.
 fn budgets_left(shared: &Shared, iteration: u32) -> Value {
     let budgets = &shared.budgets;
-    let (spent, kept) = (&shared.ledger.spent, shared.wrap_up_reserve());
+    let (spent, wrap_up) = (&shared.ledger.spent, shared.wrap_up_reserve());
     json!({
         "iterations_after_this": budgets.max_iterations.saturating_sub(iteration),
-        "cost_usd": budgets.max_cost_usd.map(|limit| limit.saturating_sub(spent.cost_usd + kept.cost_usd)),
-        "tokens": budgets.max_tokens.map(|limit| limit.saturating_sub(spent.tokens.saturating_add(kept.tokens))),
+        "cost_usd": budgets.max_cost_usd.map(|limit| limit.saturating_sub(spent.cost_usd + wrap_up.cost_usd)),
+        "tokens": budgets.max_tokens.map(|limit| limit.saturating_sub(spent.tokens.saturating_add(wrap_up.tokens))),
         "working_ms": budgets.max_wall_ms.map(|limit| (limit - shared.metrics.running_ms).max(0)),
     })
 }

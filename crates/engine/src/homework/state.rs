@@ -1,13 +1,13 @@
 //! The state of a homework run: references and short texts only, bounded in everything but ids. Stored in view checkpoints:
-//! a change of field names or meaning needs a new `view::FORMAT`.
+//! a change of field names or meaning needs a new `view::CHECKPOINT_FORMAT`.
 
 use super::plan::Plan;
 use crate::blob::Hash;
-use crate::calls::{Call, Rejected};
+use crate::calls::{RecordedCall, RejectedAnswer};
 use crate::effect::EffectId;
 use crate::facts::homework::{ExecutorTask, Planned, Progress, Verdict, VerifiedEvidence};
 use crate::ids::{DocumentId, MessageId};
-use crate::lessons::Learned;
+use crate::lessons::LessonRef;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
@@ -23,26 +23,28 @@ pub struct State {
     pub phase: Phase,
     pub workspace: Option<Workspace>,
     pub plan: Plan,
-    #[serde(rename = "now")]
     pub current: CurrentIteration,
     pub last: Option<LastIteration>,
     /// The newest three entries of the main scratchpad.
     pub entries: VecDeque<String>,
-    /// One line for each older iteration, the newest of them kept.
+    /// One line for each of the newest older iterations.
     pub history: VecDeque<String>,
-    pub forgotten: u32,
+    /// Iterations whose line was dropped from `history`.
+    pub dropped_history: u32,
     pub branches: Vec<Branch>,
+    /// Contents that tools have shown already: reading them again is no progress.
     pub readings: HashSet<Hash>,
     /// Newest last, at most fifty; shown to the planner.
     pub made: VecDeque<CitableEntity>,
     /// Everything this run created or changed: what evidence may cite.
-    pub touched: HashSet<Uuid>,
+    pub changed_entities: HashSet<Uuid>,
     /// The newest of what this run created or changed, for the report; `left_out` counts the older ones.
     pub totals: Artifacts,
     pub left_out: usize,
     /// Seqs of successful tool results: what evidence may cite.
-    pub good_results: BTreeSet<u64>,
+    pub successful_results: BTreeSet<u64>,
     pub evidence: BTreeMap<String, VerifiedEvidence>,
+    /// Steps whose end has counted as progress.
     pub counted_steps: HashSet<String>,
     pub repeats: u32,
     /// The action set that repeated without progress: not carried out again until something moves.
@@ -50,14 +52,14 @@ pub struct State {
     pub refused_exit: Vec<String>,
     pub hint: bool,
     /// Messages that executors were shown and the planner was not.
-    #[serde(default, rename = "overheard")]
+    #[serde(default)]
     pub unread_by_planner: BTreeSet<MessageId>,
     /// The beginnings of the newest texts this run wrote, for the report.
     #[serde(default)]
     pub written: VecDeque<DocumentExcerpt>,
     /// Lessons that subagents left.
     #[serde(default)]
-    pub lessons: Vec<Learned>,
+    pub lessons: Vec<LessonRef>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,13 +90,13 @@ pub struct CurrentIteration {
     pub plan_before: Plan,
     pub planned: Option<Planned>,
     /// The planner's own calls, then their corrections.
-    pub calls: Vec<Call>,
+    pub calls: Vec<RecordedCall>,
     pub repaired: bool,
     pub executors: Vec<Executor>,
     /// Tasks that were not carried out, for the next request to know.
     pub not_run: Vec<TaskNotRun>,
     /// Answers that did not fit their schema.
-    pub rejected: BTreeMap<EffectId, Rejected>,
+    pub rejected: BTreeMap<EffectId, RejectedAnswer>,
     pub artifacts: Artifacts,
     pub new_readings: u32,
     pub verdict: Option<Verdict>,
@@ -109,12 +111,12 @@ pub struct Executor {
     /// Rounds answered so far.
     pub answered: u32,
     pub thoughts: Vec<String>,
-    pub calls: Vec<Call>,
+    pub calls: Vec<RecordedCall>,
     pub said_done: bool,
     pub summary: Option<String>,
     pub snippet: Option<String>,
     pub completed_step_ids: Vec<String>,
-    pub finished: Option<Finished>,
+    pub finished: Option<ExecutorOutcome>,
     /// An error that lists tools its task names that do not exist, and those that do.
     #[serde(default)]
     pub refused_tools: Option<String>,
@@ -129,7 +131,7 @@ pub struct TaskNotRun {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Finished {
+pub struct ExecutorOutcome {
     pub ok: bool,
     pub summary: String,
     pub snippet: String,
@@ -143,7 +145,7 @@ pub struct LastIteration {
     pub summary: String,
     pub progress: Progress,
     pub artifacts: Artifacts,
-    pub calls: Vec<Call>,
+    pub calls: Vec<RecordedCall>,
     pub executors: Vec<Executor>,
     pub not_run: Vec<TaskNotRun>,
     pub remaining_work: Vec<String>,
@@ -174,7 +176,7 @@ pub struct CitableEntity {
 impl Executor {
     /// Whether a call of the current round failed, so that what the answer claims about it is wrong.
     pub(super) fn failed_in_round(&self, in_round: impl Fn(&EffectId) -> bool) -> bool {
-        let failed = |call: &&Call| call.result.as_ref().is_some_and(|result| !result.ok);
+        let failed = |call: &&RecordedCall| call.result.as_ref().is_some_and(|result| !result.ok);
         self.calls.iter().filter(failed).any(|call| in_round(&call.id))
     }
 }

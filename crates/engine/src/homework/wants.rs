@@ -2,7 +2,7 @@
 
 use super::effect_id::EffectPosition;
 use super::state::{Executor, State};
-use crate::calls::{self, Call};
+use crate::calls::{self, RecordedCall};
 use crate::model::Role;
 use crate::run::{Shared, Want};
 
@@ -53,7 +53,7 @@ impl State {
         !self.current.repaired && self.failed_calls().next().is_some()
     }
 
-    pub(super) fn failed_calls(&self) -> impl Iterator<Item = &Call> {
+    pub(super) fn failed_calls(&self) -> impl Iterator<Item = &RecordedCall> {
         self.current.calls.iter().filter(|call| {
             call.repair_of.is_none()
                 && call.result.as_ref().is_some_and(|result| !result.ok && result.summary != crate::answer::NOT_RUN)

@@ -4,7 +4,7 @@ use super::commands::{Refusal, refuse};
 use super::terms::Kind;
 use crate::budget::Reserve;
 use crate::facts::run::Queued;
-use crate::lessons::MOST_AGENTS;
+use crate::lessons::MAX_AGENTS_PER_RUN;
 
 /// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.
 pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
@@ -14,20 +14,20 @@ pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
 }
 
 /// In characters.
-pub const LONGEST_OBJECTIVE: usize = 32_768;
+pub const MAX_OBJECTIVE_CHARS: usize = 32_768;
 /// In characters. A prompt shows as much of it as it has room for.
-pub const LONGEST_MESSAGE: usize = 32_768;
+pub const MAX_MESSAGE_CHARS: usize = 32_768;
 
 pub(super) fn check_message(text: &str) -> Result<(), Refusal> {
     let length = text.chars().count();
     if text.trim().is_empty() {
         return refuse("empty_message", "the message is empty; nothing was queued");
     }
-    if length > LONGEST_MESSAGE {
+    if length > MAX_MESSAGE_CHARS {
         return refuse(
             "message_too_long",
             format!(
-                "the text has {length} characters; {LONGEST_MESSAGE} is the most. Put the material into a document and refer to it"
+                "the text has {length} characters; {MAX_MESSAGE_CHARS} is the most. Put the material into a document and refer to it"
             ),
         );
     }
@@ -38,9 +38,10 @@ pub(super) fn check_message(text: &str) -> Result<(), Refusal> {
 pub fn check_agents(kind: Kind, count: usize) -> Result<(), Refusal> {
     match kind {
         Kind::Task if count > 0 => refuse("bad_agent", "agents are for homework and trees; a task has one agent"),
-        _ if count > MOST_AGENTS => {
-            refuse("bad_agent", format!("{count} agents were named; {MOST_AGENTS} is the most a run may give work to"))
-        }
+        _ if count > MAX_AGENTS_PER_RUN => refuse(
+            "bad_agent",
+            format!("{count} agents were named; {MAX_AGENTS_PER_RUN} is the most a run may give work to"),
+        ),
         _ => Ok(()),
     }
 }
@@ -51,11 +52,11 @@ pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
     if brief.objective.trim().is_empty() {
         return refuse("empty_objective", "the objective is empty: say what should be done");
     }
-    if length > LONGEST_OBJECTIVE {
+    if length > MAX_OBJECTIVE_CHARS {
         return refuse(
             "objective_too_long",
             format!(
-                "the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"
+                "the objective has {length} characters; {MAX_OBJECTIVE_CHARS} is the most. Put the material into a document and refer to it"
             ),
         );
     }
@@ -67,7 +68,7 @@ pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
     if let Some(why) = budgets.invalid_limit() {
         return refuse("budget_too_small", why);
     }
-    let least_window = crate::prompt::LEAST_WINDOW;
+    let least_window = crate::prompt::MIN_CONTEXT_TOKENS;
     if let Some(model) = brief.models.all().into_iter().find(|model| model.context_window < least_window) {
         return refuse(
             "context_window_too_small",
@@ -79,17 +80,17 @@ pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
         );
     }
     let least = least_call(&brief.models);
-    let kept = Reserve::wrap_up(&brief.models);
-    if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + kept.tokens) {
+    let wrap_up = Reserve::wrap_up(&brief.models);
+    if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + wrap_up.tokens) {
         return refuse(
             "budget_too_small",
             format!(
                 "max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works",
-                least.tokens + kept.tokens
+                least.tokens + wrap_up.tokens
             ),
         );
     }
-    let least_cost = least.cost_usd + kept.cost_usd;
+    let least_cost = least.cost_usd + wrap_up.cost_usd;
     if let Some(limit) = budgets.max_cost_usd.filter(|limit| *limit < least_cost) {
         return refuse(
             "budget_too_small",

@@ -1,16 +1,16 @@
 //! The fold of the shared facts. Every arm is the transition its fact's doc states.
 
-use super::flight::EffectState;
-use super::shared::{Closed, Question, Shared, UserMessage};
+use super::effect_state::EffectState;
+use super::shared::{ClosedBy, Question, Shared, UserMessage};
 use super::terms::{Status, StopReason};
 use crate::actor::Actor;
 use crate::event::Event;
 use crate::facts::{self, Fact};
 use crate::time::Timestamp;
 
-/// Delivered messages kept for prompts; unread ones are never dropped.
-const KEPT_MESSAGES: usize = 20;
-const KEPT_QUESTIONS: usize = 200;
+/// The most messages remembered for prompts; unread ones are never dropped.
+const MAX_MESSAGES: usize = 20;
+const MAX_QUESTIONS: usize = 200;
 
 impl Shared {
     pub(crate) fn apply(&mut self, event: &Event) {
@@ -18,19 +18,19 @@ impl Shared {
         match &event.fact {
             Fact::Run(fact) => self.apply_run(fact, event),
             Fact::Effect(fact) => self.apply_effect(fact, event),
-            Fact::Homework(facts::Homework::RunStarted(_))
-            | Fact::Tree(facts::Tree::RunStarted(_))
-            | Fact::Task(facts::Task::Started(_)) => {
+            Fact::Homework(facts::HomeworkFact::RunStarted(_))
+            | Fact::Tree(facts::TreeFact::RunStarted(_))
+            | Fact::Task(facts::TaskFact::Started(_)) => {
                 self.unpaused_status = Status::Running;
                 self.started_at = Some(event.at);
             }
-            Fact::Homework(facts::Homework::ToolCallResult(_))
-            | Fact::Tree(facts::Tree::ToolCallResult(_))
-            | Fact::Task(facts::Task::StepResult(_)) => self.metrics.tool_calls += 1,
-            Fact::Homework(facts::Homework::IterationCompleted(fact)) => {
+            Fact::Homework(facts::HomeworkFact::ToolCallResult(_))
+            | Fact::Tree(facts::TreeFact::ToolCallResult(_))
+            | Fact::Task(facts::TaskFact::StepResult(_)) => self.metrics.tool_calls += 1,
+            Fact::Homework(facts::HomeworkFact::IterationCompleted(fact)) => {
                 self.metrics.no_progress_streak = fact.metrics.no_progress_streak;
             }
-            Fact::Homework(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unknown(_) => {}
+            Fact::Homework(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unrecognized(_) => {}
         }
         self.updated_at = event.at;
         self.last_seq = event.seq;
@@ -41,12 +41,12 @@ impl Shared {
     fn tick(&mut self, event: &Event) {
         // A command, and the events it causes at the same moment, do not prove that a driver worked until now.
         if event.actor != Actor::Platform {
-            self.word_at = Some(event.at);
+            self.last_command_at = Some(event.at);
         }
         if self.is_working() {
             let until = match &event.fact {
-                Fact::Run(facts::Run::Recovered(fact)) => fact.active_until.min(event.at),
-                fact if self.word_at == Some(event.at) && !rests(fact) => return,
+                Fact::Run(facts::RunFact::Recovered(fact)) => fact.active_until.min(event.at),
+                fact if self.last_command_at == Some(event.at) && !stops_work(fact) => return,
                 _ => event.at,
             };
             self.metrics.running_ms += until.since(self.counted_until);
@@ -54,16 +54,16 @@ impl Shared {
         self.counted_until = event.at;
     }
 
-    fn apply_run(&mut self, fact: &facts::Run, event: &Event) {
-        use facts::Run as R;
+    fn apply_run(&mut self, fact: &facts::RunFact, event: &Event) {
+        use facts::RunFact;
         match fact {
-            R::Queued(_) | R::Recovered(_) => {}
-            R::Paused(fact) => {
+            RunFact::Queued(_) | RunFact::Recovered(_) => {}
+            RunFact::Paused(fact) => {
                 self.paused = true;
-                self.held = fact.branches;
+                self.paused_by_branches = fact.branches;
             }
-            R::Resumed(fact) => self.resume(fact.reason, event.at),
-            R::QuestionAsked(asked) => {
+            RunFact::Resumed(fact) => self.resume(fact.reason, event.at),
+            RunFact::QuestionAsked(asked) => {
                 self.questions.push(Question {
                     id: asked.question_id,
                     node_id: asked.node_id,
@@ -77,45 +77,45 @@ impl Shared {
                     answered_at: None,
                 });
                 self.bind(asked);
-                if self.questions.len() > KEPT_QUESTIONS
+                if self.questions.len() > MAX_QUESTIONS
                     && let Some(old) = self.questions.iter().position(|question| question.answer.is_some())
                 {
                     self.questions.remove(old);
                 }
             }
-            R::Answered(fact) => self.answer(fact.question_id, fact.text.clone(), None, event),
-            R::QuestionExpired(fact) => {
-                let (closed, words) = Closed::by(fact);
+            RunFact::Answered(fact) => self.answer(fact.question_id, fact.text.clone(), None, event),
+            RunFact::QuestionExpired(fact) => {
+                let (closed, words) = ClosedBy::by(fact);
                 self.answer(fact.question_id, words, Some(closed), event);
             }
-            R::WaitingOnUser(_) => {
+            RunFact::WaitingOnUser(_) => {
                 self.unpaused_status = Status::WaitingOnUser;
                 self.stop_reason = Some(StopReason::UserInput);
             }
-            R::MessageQueued(fact) => self.queue(UserMessage {
+            RunFact::MessageQueued(fact) => self.queue(UserMessage {
                 id: fact.message_id,
                 text: fact.text.clone(),
                 node_id: fact.node_id,
                 lane: fact.lane,
                 delivered: false,
             }),
-            R::MessageDelivered(fact) => {
+            RunFact::MessageDelivered(fact) => {
                 if let Some(message) = self.messages.iter_mut().find(|message| message.id == fact.message_id) {
                     message.delivered = true;
                 }
             }
-            R::BudgetChanged(fact) => {
+            RunFact::BudgetChanged(fact) => {
                 self.budgets = fact.budgets.clone();
                 self.exhausted = None;
                 self.warned.clear();
             }
-            R::BudgetWarning(fact) => self.warned.push(fact.budget.clone()),
-            R::ProviderWaiting(fact) => self.provider_wait = Some(fact.clone()),
-            R::Completed(fact) => self.end(StopReason::Completed, fact.detail.clone(), event),
-            R::Stopped(fact) => self.end(fact.stop_reason, Some(fact.detail.clone()), event),
-            R::Failed(fact) => self.end(fact.stop_reason, Some(fact.error.clone()), event),
-            R::Canceled(fact) => self.end(StopReason::Canceled, fact.detail.clone(), event),
-            R::ReportCreated(fact) => self.report = Some(fact.report.clone()),
+            RunFact::BudgetWarning(fact) => self.warned.push(fact.budget.clone()),
+            RunFact::ProviderWaiting(fact) => self.provider_wait = Some(fact.clone()),
+            RunFact::Completed(fact) => self.end(StopReason::Completed, fact.detail.clone(), event),
+            RunFact::Stopped(fact) => self.end(fact.stop_reason, Some(fact.detail.clone()), event),
+            RunFact::Failed(fact) => self.end(fact.stop_reason, Some(fact.error.clone()), event),
+            RunFact::Canceled(fact) => self.end(StopReason::Canceled, fact.detail.clone(), event),
+            RunFact::ReportCreated(fact) => self.report = Some(fact.report.clone()),
         }
     }
 
@@ -127,7 +127,7 @@ impl Shared {
         match reason {
             ResumeReason::Unpaused => {
                 self.paused = false;
-                self.held = false;
+                self.paused_by_branches = false;
             }
             ResumeReason::TryNow => self.try_now(at),
             ResumeReason::Answered
@@ -150,7 +150,7 @@ impl Shared {
     /// Ends every wait for another attempt.
     fn try_now(&mut self, at: Timestamp) {
         self.provider_wait = None;
-        self.probes = true;
+        self.probe_wanted = true;
         for state in self.effects.values_mut() {
             if let EffectState::BackingOff { until, .. } = state {
                 *until = at.min(*until);
@@ -158,7 +158,7 @@ impl Shared {
         }
     }
 
-    fn answer(&mut self, id: crate::ids::QuestionId, text: String, closed: Option<Closed>, event: &Event) {
+    fn answer(&mut self, id: crate::ids::QuestionId, text: String, closed: Option<ClosedBy>, event: &Event) {
         if let Some(question) = self.questions.iter_mut().find(|question| question.id == id) {
             question.answer = Some(text.clone());
             question.closed = closed;
@@ -183,7 +183,7 @@ impl Shared {
 
     fn queue(&mut self, message: UserMessage) {
         self.messages.push(message);
-        if self.messages.len() > KEPT_MESSAGES
+        if self.messages.len() > MAX_MESSAGES
             && let Some(old) = self.messages.iter().position(|message| message.delivered)
         {
             self.messages.remove(old);
@@ -193,24 +193,24 @@ impl Shared {
     fn end(&mut self, reason: StopReason, detail: Option<String>, event: &Event) {
         self.unpaused_status = reason.status();
         self.paused = false;
-        self.held = false;
+        self.paused_by_branches = false;
         self.stop_reason = Some(reason);
         self.stop_detail = detail;
         self.ended_at = Some(event.at);
         self.provider_wait = None;
     }
 
-    fn apply_effect(&mut self, fact: &facts::Effect, event: &Event) {
+    fn apply_effect(&mut self, fact: &facts::EffectFact, event: &Event) {
         match fact {
-            facts::Effect::Started(started) => {
+            facts::EffectFact::Started(started) => {
                 self.ledger.reserve(started.reserve);
                 self.provider_wait = None;
-                self.probes = false;
+                self.probe_wanted = false;
                 let counted = self.effects.get(&started.effect).map_or(0, EffectState::counted);
                 self.effects.insert(started.effect.clone(), EffectState::in_flight(started, counted, event.at));
             }
-            facts::Effect::Finished(finished) => self.finish(finished),
-            facts::Effect::Unknown(unknown) => {
+            facts::EffectFact::Finished(finished) => self.finish(finished),
+            facts::EffectFact::Unknown(unknown) => {
                 if let Some(EffectState::InFlight(flight)) = self.effects.get(&unknown.effect).cloned() {
                     self.ledger.settle(flight.reserve, &crate::budget::Settled::presumed(flight.reserve));
                     self.effects.insert(
@@ -219,7 +219,7 @@ impl Shared {
                     );
                 }
             }
-            facts::Effect::Resolved(resolved) => {
+            facts::EffectFact::Resolved(resolved) => {
                 if let Some(state) = self.effects.remove(&resolved.effect) {
                     self.gave_up.insert(resolved.effect.clone(), state.attempt());
                 }
@@ -257,8 +257,8 @@ impl Shared {
                 );
             }
             FinishedAs::Asked => {
-                let kept = finished.kept.clone().unwrap_or_default();
-                let asking = EffectState::Asking { attempt: flight.attempt, question: None, kept, answer: None };
+                let tool_state = finished.tool_state.clone().unwrap_or_default();
+                let asking = EffectState::Asking { attempt: flight.attempt, question: None, tool_state, answer: None };
                 self.effects.insert(finished.effect.clone(), asking);
             }
             FinishedAs::Failed | FinishedAs::Canceled => {
@@ -273,10 +273,17 @@ impl Shared {
 }
 
 /// Whether the run stops working with this fact, so that working time before it must be counted now.
-fn rests(fact: &Fact) -> bool {
-    use facts::Run as R;
+fn stops_work(fact: &Fact) -> bool {
+    use facts::RunFact;
     matches!(
         fact,
-        Fact::Run(R::Paused(_) | R::WaitingOnUser(_) | R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_))
+        Fact::Run(
+            RunFact::Paused(_)
+                | RunFact::WaitingOnUser(_)
+                | RunFact::Completed(_)
+                | RunFact::Stopped(_)
+                | RunFact::Failed(_)
+                | RunFact::Canceled(_)
+        )
     )
 }

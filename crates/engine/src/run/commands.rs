@@ -26,7 +26,7 @@ pub enum Command {
     },
     /// Several answers and limits, all of them or none.
     Respond {
-        answers: Vec<Reply>,
+        answers: Vec<UserAnswer>,
         budgets: BudgetPatch,
     },
     Say {
@@ -57,7 +57,7 @@ pub enum Command {
 
 /// Without a question: the only open one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct UserAnswer {
     pub question: Option<QuestionId>,
     pub text: String,
 }
@@ -108,7 +108,7 @@ impl Run {
     pub fn command(&mut self, command: Command, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match command {
             Command::Answer { question, text } => {
-                self.respond(vec![Reply { question, text }], &BudgetPatch::default(), actor, now)
+                self.respond(vec![UserAnswer { question, text }], &BudgetPatch::default(), actor, now)
             }
             Command::Respond { answers, budgets } => self.respond(answers, &budgets, actor, now),
             Command::Say { text, node, lane } => self.say(text, node, lane, actor, now),
@@ -118,14 +118,14 @@ impl Run {
             Command::SetBudgets(patch) => self.set_budgets(&patch, actor, now),
             Command::Continue { budgets, message } => self.continue_with(&budgets, message, actor, now),
             Command::Resolve { effect, decision, note } => self.resolve(effect, decision, note, actor, now),
-            Command::Node { node, order } => self.order(node, order, actor, now),
+            Command::Node { node, order } => self.command_node(node, order, actor, now),
         }
     }
 
     /// Everything is checked before anything is recorded. Limits are set first, because the answers may need the new room.
     fn respond(
         &mut self,
-        answers: Vec<Reply>,
+        answers: Vec<UserAnswer>,
         budgets: &BudgetPatch,
         actor: Actor,
         now: Timestamp,
@@ -160,7 +160,7 @@ impl Run {
     }
 
     /// The open question that a reply is for.
-    fn question_of(&self, reply: &Reply) -> Result<QuestionId, Refusal> {
+    fn question_of(&self, reply: &UserAnswer) -> Result<QuestionId, Refusal> {
         let shared = &self.shared;
         if reply.text.trim().is_empty() {
             return refuse("empty_answer", "the answer is empty; the question stays open");
@@ -248,7 +248,7 @@ impl Run {
 
     fn resume(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
-            Status::Paused if self.shared.held => {
+            Status::Paused if self.shared.paused_by_branches => {
                 refuse("branches_paused", format!("run {} waits for its paused nodes: resume those", self.shared.id))
             }
             Status::Paused => {
@@ -309,7 +309,7 @@ impl Run {
     }
 
     /// A command to one node. A retry reopens a run that had ended.
-    fn order(&mut self, node: NodeId, order: NodeCommand, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn command_node(&mut self, node: NodeId, order: NodeCommand, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         if order == NodeCommand::Cancel && self.root_node() == Some(node) {
             return self.cancel(actor, now);
         }
@@ -321,13 +321,13 @@ impl Run {
             );
         }
         let mut facts = self.facts(now);
-        self.rules().order(&self.shared, node, order, &mut facts)?;
-        if ended || self.shared.held {
+        self.rules().command_node(&self.shared, node, order, &mut facts)?;
+        if ended || self.shared.paused_by_branches {
             // Ids are derived from positions in the log, so the facts are decided again after the `Resumed` event.
             let reason = if ended { ResumeReason::Retry } else { ResumeReason::Unpaused };
             self.emit(Resumed { reason }, actor, now);
             facts = self.facts(now);
-            self.rules().order(&self.shared, node, order, &mut facts)?;
+            self.rules().command_node(&self.shared, node, order, &mut facts)?;
         }
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
@@ -422,9 +422,9 @@ impl Run {
         }
         match shared.ledger.admit(least, budgets, shared.wrap_up_reserve()) {
             Admission::Never(_) => {
-                let kept = shared.wrap_up_reserve();
-                let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
-                let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
+                let wrap_up = shared.wrap_up_reserve();
+                let cost = shared.ledger.spent.cost_usd + least.cost_usd + wrap_up.cost_usd;
+                let tokens = shared.ledger.spent.tokens + least.tokens + wrap_up.tokens;
                 let spent = shared.ledger.spent;
                 let why = format!(
                     "run {run} has spent {} and {} tokens; one more call and the report need more",

@@ -53,7 +53,7 @@ impl Facts {
         self.list.push((node_ref, fact.into()));
     }
 
-    pub fn keep(&mut self, text: impl Into<String>) -> BlobRef {
+    pub fn store_text(&mut self, text: impl Into<String>) -> BlobRef {
         let blob = Blob::new(text);
         let reference = blob.reference();
         self.blobs.push(blob);

@@ -1,6 +1,6 @@
 //! Attempts, budgets, backoff and deadlines of the calls a machine wants. A machine never sees a retry.
 
-use super::flight::{Due, EffectState, Flight, Parked};
+use super::effect_state::{CallInFlight, Due, EffectState, Parked};
 use super::terms::{Status, StopReason};
 use super::{Input, Run, Want};
 use crate::actor::Actor;
@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 const MAX_ATTEMPTS: u32 = 6;
 const FIRST_BACKOFF_MS: i64 = 1_000;
 /// A longer wait is one that the provider asked for, and is shown to people.
-pub(super) const LONGEST_BACKOFF_MS: i64 = 30_000;
+pub(super) const MAX_BACKOFF_MS: i64 = 30_000;
 /// The wait after a call that this machine could not make.
 const LOCAL_PAUSE_MS: i64 = 5_000;
 
@@ -29,7 +29,7 @@ impl Run {
         if self.shared.is_moving() {
             self.decide(Input::Proceed, now);
         }
-        self.rest(now);
+        self.wait_for_people(now);
     }
 
     /// Declares calls in flight lost when no driver was alive since `last_seen`; time since then does not count.
@@ -44,11 +44,11 @@ impl Run {
         if self.shared.is_moving() && self.shared.started_at.is_some() {
             self.decide(Input::Proceed, now);
         }
-        self.rest(now);
+        self.wait_for_people(now);
     }
 
     fn declare_lost(&mut self, active_until: Timestamp, now: Timestamp) {
-        let in_flight: Vec<(EffectId, Flight)> = self.flights().collect();
+        let in_flight: Vec<(EffectId, CallInFlight)> = self.flights().collect();
         let lost = in_flight.len() as u32;
         let active_until = active_until.clamp(self.shared.counted_until, now.max(self.shared.counted_until));
         self.emit(Recovered { active_until, lost }, Actor::Platform, now);
@@ -69,7 +69,7 @@ impl Run {
         matches!(self.shared.effects.get(effect), Some(EffectState::InFlight(flight)) if flight.attempt == attempt)
     }
 
-    fn flights(&self) -> impl Iterator<Item = (EffectId, Flight)> + '_ {
+    fn flights(&self) -> impl Iterator<Item = (EffectId, CallInFlight)> + '_ {
         self.shared.effects.iter().filter_map(|(id, state)| match state {
             EffectState::InFlight(flight) => Some((id.clone(), flight.clone())),
             _ => None,
@@ -110,7 +110,7 @@ impl Run {
                 _ if want.role.is_none() && self.repeats_an_unknown(&want.effect) => {}
                 _ => {
                     slots -= 1;
-                    due.outside.push(want.effect);
+                    due.external.push(want.effect);
                 }
             }
         }
@@ -152,13 +152,13 @@ impl Run {
         let started = self.started(effect, attempt, &work, reserve);
         self.emit_at(self.rules().node_ref(effect), started, Actor::Platform, now);
         self.deliver_messages(effect, &work, now);
-        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), attempt, work })
+        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), number: attempt, work })
     }
 
     /// A built-in tool needs no intent: its changes and its outcome are one commit.
-    pub fn inline_job(&self, effect: &EffectId, now: Timestamp) -> Option<EffectAttempt> {
+    pub fn inline_attempt(&self, effect: &EffectId, now: Timestamp) -> Option<EffectAttempt> {
         let work = self.rules().work(&self.shared, effect)?;
-        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), attempt: 1, work })
+        Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), number: 1, work })
     }
 
     pub(super) fn want(&self, effect: &EffectId) -> Option<Want> {
@@ -170,9 +170,9 @@ impl Run {
         if spent_clock && !wrap_up {
             return Admission::Never(Exhausted::BudgetWallClock);
         }
-        let kept_back = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
-        match self.shared.ledger.admit(reserve, &self.shared.budgets, kept_back) {
-            Admission::Fits => self.rules().admit(&self.shared, effect, reserve, kept_back),
+        let wrap_up_reserve = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
+        match self.shared.ledger.admit(reserve, &self.shared.budgets, wrap_up_reserve) {
+            Admission::Fits => self.rules().admit(&self.shared, effect, reserve, wrap_up_reserve),
             full => full,
         }
     }
@@ -221,7 +221,7 @@ impl Run {
             }
             _ => self.decide(Input::Failed { effect, error: &error, retryable: true }, now),
         }
-        self.rest(now);
+        self.wait_for_people(now);
     }
 
     /// An outcome arrives. One that is not awaited (any more) changes nothing: its money was settled
@@ -238,7 +238,7 @@ impl Run {
             && self.want(effect).is_some_and(|want| want.inline)
         {
             self.decide(Input::Tool { effect, outcome }, now);
-            return self.rest(now);
+            return self.wait_for_people(now);
         }
         let Some(EffectState::InFlight(flight)) = self.shared.effects.get(effect).cloned() else { return };
         if flight.attempt != attempt {
@@ -261,7 +261,7 @@ impl Run {
         self.proceed(now);
     }
 
-    fn reply(&mut self, effect: &EffectId, flight: &Flight, reply: ModelReply, now: Timestamp) {
+    fn reply(&mut self, effect: &EffectId, flight: &CallInFlight, reply: ModelReply, now: Timestamp) {
         let price = flight.role().and_then(|role| self.shared.brief.models.for_role(role).price);
         let usage = reply.usage;
         let cost = price.map_or(0, |price| price.cost(usage.input, usage.cached, usage.output));
@@ -289,14 +289,14 @@ impl Run {
     fn call_failed(
         &mut self,
         effect: &EffectId,
-        flight: &Flight,
+        flight: &CallInFlight,
         error: CallError,
         parked: Option<Parked>,
         now: Timestamp,
     ) {
         let settled = if error.maybe_paid { Settled::presumed(flight.reserve) } else { Settled::default() };
         let counted = parked.is_none();
-        let retry = |at| Retry { at, counted, error: Some(error.message.clone()), kept: None };
+        let retry = |at| Retry { at, counted, error: Some(error.message.clone()), tool_state: None };
         let Some(Want { wrap_up, .. }) = self.want(effect) else {
             // The machine no longer wants it: only the cost is settled.
             return self.finish(effect, flight.attempt, FinishedAs::Canceled, settled, retry(None), now);
@@ -328,7 +328,7 @@ impl Run {
             CallFailure::Unreachable | CallFailure::RateLimited | CallFailure::Interrupted => {
                 let backoff = now.plus_ms(self.backoff(effect, flight).max(error.retry_after_ms.unwrap_or(0)));
                 let at = parked.as_ref().map_or(backoff, |parked| parked.until.max(backoff));
-                let asked_to_wait = error.retry_after_ms.is_some_and(|ms| ms > LONGEST_BACKOFF_MS);
+                let asked_to_wait = error.retry_after_ms.is_some_and(|ms| ms > MAX_BACKOFF_MS);
                 let provider = self.provider(effect).filter(|_| asked_to_wait).map(str::to_owned);
                 let parked = parked.or(provider.map(|provider| Parked { provider, until: at }));
                 self.finish(effect, flight.attempt, FinishedAs::Transient, settled, retry(Some(at)), now);
@@ -354,7 +354,7 @@ impl Run {
     fn give_up(
         &mut self,
         effect: &EffectId,
-        flight: &Flight,
+        flight: &CallInFlight,
         settled: Settled,
         retry: Retry,
         retryable: bool,
@@ -374,8 +374,9 @@ impl Run {
         retry: Retry,
         now: Timestamp,
     ) {
-        let Retry { at, counted, error, kept } = retry;
-        let fact = Finished { error, retry_at: at, counted, kept, ..Finished::new(effect, attempt, outcome, settled) };
+        let Retry { at, counted, error, tool_state } = retry;
+        let fact =
+            Finished { error, retry_at: at, counted, tool_state, ..Finished::new(effect, attempt, outcome, settled) };
         self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
     }
 
@@ -394,7 +395,7 @@ impl Run {
 
     /// Ends all calls in flight without waiting for their outcome; they are presumed paid.
     pub(super) fn abandon_calls(&mut self, now: Timestamp) {
-        let in_flight: Vec<(EffectId, Flight)> = self.flights().collect();
+        let in_flight: Vec<(EffectId, CallInFlight)> = self.flights().collect();
         for (effect, flight) in in_flight {
             let settled = Settled::presumed(flight.reserve);
             self.finish(&effect, flight.attempt, FinishedAs::Canceled, settled, Retry::default(), now);
@@ -414,8 +415,8 @@ impl Run {
     }
 
     /// Full jitter, derived: the same attempt of the same call always waits the same time.
-    pub(super) fn backoff(&self, effect: &EffectId, flight: &Flight) -> i64 {
-        let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(LONGEST_BACKOFF_MS);
+    pub(super) fn backoff(&self, effect: &EffectId, flight: &CallInFlight) -> i64 {
+        let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(MAX_BACKOFF_MS);
         let seed =
             crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
         let draw = u64::from_le_bytes([
@@ -447,5 +448,5 @@ pub(super) struct Retry {
     pub at: Option<Timestamp>,
     pub counted: bool,
     pub error: Option<String>,
-    pub kept: Option<serde_json::Value>,
+    pub tool_state: Option<serde_json::Value>,
 }

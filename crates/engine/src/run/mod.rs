@@ -8,29 +8,29 @@ mod admission;
 mod apply;
 mod commands;
 mod draft;
+mod effect_state;
 mod effects;
-mod flight;
-mod outside;
+mod external_tools;
 mod shared;
 mod terms;
 pub(crate) mod unshown;
 mod warnings;
 
 pub(crate) use admission::least_call;
-pub use admission::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_agents, check_brief};
-pub use commands::{Command, NodeCommand, Refusal, Remedy, Reply};
+pub use admission::{MAX_MESSAGE_CHARS, MAX_OBJECTIVE_CHARS, check_agents, check_brief};
+pub use commands::{Command, NodeCommand, Refusal, Remedy, UserAnswer};
 pub(crate) use commands::{no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, NodeRef};
-pub use flight::{Due, EffectState, Parked};
-pub use shared::{Closed, Question, Shared, UserMessage};
+pub use effect_state::{Due, EffectState, Parked};
+pub use shared::{ClosedBy, Question, Shared, UserMessage};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;
 use crate::batch::Batch;
 use crate::blob::BlobRef;
 use crate::budget::{Admission, Reserve};
-use crate::calls::Call;
+use crate::calls::RecordedCall;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::{self, Fact};
@@ -79,7 +79,7 @@ pub trait Rules {
         NodeRef::default()
     }
     /// Whether the call fits the budget of its node. The run's own limits are checked before.
-    fn admit(&self, _shared: &Shared, _effect: &EffectId, _call: Reserve, _kept_back: Reserve) -> Admission {
+    fn admit(&self, _shared: &Shared, _effect: &EffectId, _call: Reserve, _wrap_up_reserve: Reserve) -> Admission {
         Admission::Fits
     }
     /// Whether this message is shown to this call.
@@ -95,7 +95,13 @@ pub trait Rules {
         no_such_node(shared, node)
     }
     /// Decides a command to one node.
-    fn order(&self, shared: &Shared, node: NodeId, _order: NodeCommand, _facts: &mut Facts) -> Result<(), Refusal> {
+    fn command_node(
+        &self,
+        shared: &Shared,
+        node: NodeId,
+        _order: NodeCommand,
+        _facts: &mut Facts,
+    ) -> Result<(), Refusal> {
         no_such_node(shared, node)
     }
     /// The call waits for a person from now on.
@@ -125,8 +131,8 @@ pub struct Want {
 
 impl Want {
     /// One that is not built in needs an intent first.
-    pub(crate) fn tool(shared: &Shared, call: &Call) -> Want {
-        let inline = shared.outside(&call.tool).is_none();
+    pub(crate) fn tool(shared: &Shared, call: &RecordedCall) -> Want {
+        let inline = shared.external_tool(&call.tool).is_none();
         Want { effect: call.id.clone(), role: None, inline, wrap_up: false }
     }
 }
@@ -156,7 +162,7 @@ impl Run {
 
     /// The state after a run's first event.
     pub fn from_first_event(first: &Event) -> Option<Run> {
-        let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
+        let Fact::Run(facts::RunFact::Queued(brief)) = &first.fact else { return None };
         let machine = match brief.kind {
             Kind::Homework => Machine::Homework(Box::default()),
             Kind::Tree => Machine::Tree(Box::default()),

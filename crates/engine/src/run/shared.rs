@@ -1,12 +1,12 @@
 //! The state that every kind of run has. Stored in view checkpoints: a change of field names or meaning needs a new
-//! `view::FORMAT`.
+//! `view::CHECKPOINT_FORMAT`.
 
-use super::effects::LONGEST_BACKOFF_MS;
-use super::flight::EffectState;
+use super::effect_state::EffectState;
+use super::effects::MAX_BACKOFF_MS;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
-use crate::effect::{AnsweredQuestion, EffectId, Outside, RunContext};
+use crate::effect::{AnsweredQuestion, EffectId, ExternalTool, RunContext};
 use crate::event::genesis;
 use crate::facts::run::{Agent, ProviderWaiting, QuestionExpired, Queued};
 use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId, RunId};
@@ -22,11 +22,10 @@ pub struct Shared {
     pub id: RunId,
     pub brief: Queued,
     /// The status apart from the pause, which is a flag of its own.
-    #[serde(rename = "standing")]
     pub(super) unpaused_status: Status,
     pub paused: bool,
     /// Paused because every branch that could move is: resuming one of them resumes the run.
-    pub held: bool,
+    pub paused_by_branches: bool,
     pub stop_reason: Option<StopReason>,
     pub stop_detail: Option<String>,
     pub budgets: Budgets,
@@ -43,7 +42,7 @@ pub struct Shared {
     pub provider_wait: Option<ProviderWaiting>,
     /// A person wants the provider tried now, even if it is parked.
     #[serde(default)]
-    pub probes: bool,
+    pub probe_wanted: bool,
     /// The limit that had no room for a call; raising limits clears it.
     pub exhausted: Option<Exhausted>,
     pub(super) warned: Vec<String>,
@@ -54,7 +53,7 @@ pub struct Shared {
     /// Working time is counted up to here.
     pub(super) counted_until: Timestamp,
     /// The time of the last command.
-    pub(super) word_at: Option<Timestamp>,
+    pub(super) last_command_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     /// How often the run ended and was continued. Part of the ids of its last effects, which must differ each time.
     pub generation: u32,
@@ -74,14 +73,14 @@ pub struct Question {
     pub answer: Option<String>,
     /// How it was closed without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed: Option<Closed>,
+    pub closed: Option<ClosedBy>,
     pub asked_at: Timestamp,
     pub answered_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Closed {
+pub enum ClosedBy {
     /// The deadline passed, and its default was taken.
     Default,
     /// The deadline passed, and there was no default.
@@ -90,13 +89,13 @@ pub enum Closed {
     Withdrawn,
 }
 
-impl Closed {
+impl ClosedBy {
     /// How it was closed, and the text shown as its answer.
-    pub(super) fn by(expired: &QuestionExpired) -> (Closed, String) {
+    pub(super) fn by(expired: &QuestionExpired) -> (ClosedBy, String) {
         match &expired.default {
-            _ if expired.withdrawn => (Closed::Withdrawn, "(withdrawn: the node that asked has ended)".into()),
-            Some(default) => (Closed::Default, default.clone()),
-            None => (Closed::Unanswered, "(no answer came in time)".into()),
+            _ if expired.withdrawn => (ClosedBy::Withdrawn, "(withdrawn: the node that asked has ended)".into()),
+            Some(default) => (ClosedBy::Default, default.clone()),
+            None => (ClosedBy::Unanswered, "(no answer came in time)".into()),
         }
     }
 }
@@ -120,7 +119,7 @@ impl Shared {
             brief,
             unpaused_status: Status::Queued,
             paused: false,
-            held: false,
+            paused_by_branches: false,
             stop_reason: None,
             stop_detail: None,
             ledger: Ledger::default(),
@@ -131,7 +130,7 @@ impl Shared {
             questions: Vec::new(),
             messages: Vec::new(),
             provider_wait: None,
-            probes: false,
+            probe_wanted: false,
             exhausted: None,
             warned: Vec::new(),
             report: None,
@@ -139,7 +138,7 @@ impl Shared {
             started_at: None,
             updated_at: at,
             counted_until: at,
-            word_at: None,
+            last_command_at: None,
             ended_at: None,
             generation: 0,
             last_seq: 0,
@@ -229,15 +228,15 @@ impl Shared {
     }
 
     /// The server of a tool that is not built in.
-    pub(crate) fn outside(&self, tool: &str) -> Option<&Outside> {
-        self.brief.tools.iter().find(|known| known.name == tool)?.outside.as_ref()
+    pub(crate) fn external_tool(&self, tool: &str) -> Option<&ExternalTool> {
+        self.brief.tools.iter().find(|known| known.name == tool)?.external.as_ref()
     }
 
     /// The answer to the question this call asked before.
     pub(crate) fn answered_question(&self, effect: &EffectId) -> Option<AnsweredQuestion> {
         match self.effects.get(effect) {
-            Some(EffectState::Asking { kept, answer: Some(answer), .. }) => {
-                Some(AnsweredQuestion { kept: kept.clone(), answer: answer.clone() })
+            Some(EffectState::Asking { tool_state, answer: Some(answer), .. }) => {
+                Some(AnsweredQuestion { tool_state: tool_state.clone(), answer: answer.clone() })
             }
             _ => None,
         }
@@ -272,7 +271,7 @@ impl Shared {
         {
             return self.provider_wait.clone();
         }
-        let long = |until: Timestamp| until.since(self.updated_at) > LONGEST_BACKOFF_MS;
+        let long = |until: Timestamp| until.since(self.updated_at) > MAX_BACKOFF_MS;
         let waits = self.effects.values().filter_map(|state| match state {
             EffectState::BackingOff { until, model: Some(model), .. } if long(*until) => Some((*until, model)),
             _ => None,

@@ -2,31 +2,31 @@
 //! `Run::emit_at` adds them, because every event passes through it.
 
 use super::Shared;
-use crate::facts::{Fact, Run as R};
+use crate::facts::{Fact, RunFact};
 use serde_json::Value;
 
 /// The most messages that are named, newest first.
-const NAMED: usize = 20;
+const MAX_MESSAGES: usize = 20;
 /// The most characters quoted of each.
-const REPEATED: usize = 120;
+const MAX_MESSAGE_CHARS: usize = 120;
 /// The report's key for them.
 pub(crate) const REPORT_KEY: &str = "messages_not_shown";
 
 impl Shared {
     fn messages_not_shown(&self) -> Vec<String> {
         let unshown = self.messages.iter().rev().filter(|message| !message.delivered);
-        unshown.take(NAMED).map(|message| short(&message.text)).collect()
+        unshown.take(MAX_MESSAGES).map(|message| short(&message.text)).collect()
     }
 
     /// Adds the unshown messages to a fact that ends the run, or to its report.
     pub(super) fn name_unshown(&self, fact: &mut Fact) {
         let Fact::Run(fact) = fact else { return };
         let named = match fact {
-            R::Completed(fact) => &mut fact.messages_not_shown,
-            R::Stopped(fact) => &mut fact.messages_not_shown,
-            R::Failed(fact) => &mut fact.messages_not_shown,
-            R::Canceled(fact) => &mut fact.messages_not_shown,
-            R::ReportCreated(fact) => {
+            RunFact::Completed(fact) => &mut fact.messages_not_shown,
+            RunFact::Stopped(fact) => &mut fact.messages_not_shown,
+            RunFact::Failed(fact) => &mut fact.messages_not_shown,
+            RunFact::Canceled(fact) => &mut fact.messages_not_shown,
+            RunFact::ReportCreated(fact) => {
                 let unshown = self.messages_not_shown();
                 if let (Value::Object(report), false) = (&mut fact.report, unshown.is_empty()) {
                     report.insert(REPORT_KEY.into(), unshown.into());
@@ -42,7 +42,7 @@ impl Shared {
 /// The beginning of a text on one line.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(REPEATED) {
+    match line.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }

@@ -7,16 +7,16 @@ use crate::facts::run::BudgetWarning;
 use crate::time::Timestamp;
 
 /// The used share of a limit from which it counts as near.
-const NEAR: f64 = 0.8;
+const NEAR_LIMIT_SHARE: f64 = 0.8;
 
 impl Run {
-    /// Once per limit: at four fifths of what calls may use of it (the rest is kept for wrapping up), or when it has
+    /// Once per limit: at four fifths of what calls may use of it (the rest is the wrap-up reserve), or when it has
     /// no room for a call.
     pub(super) fn warn_of_limits(&mut self, full: Option<Exhausted>, now: Timestamp) {
         let shared = &self.shared;
-        let (spent, kept) = (shared.ledger.spent, shared.wrap_up_reserve());
-        let cost = shared.budgets.max_cost_usd.map(|limit| (limit.dollars(), kept.cost_usd.dollars()));
-        let tokens = shared.budgets.max_tokens.map(|limit| (limit as f64, kept.tokens as f64));
+        let (spent, wrap_up) = (shared.ledger.spent, shared.wrap_up_reserve());
+        let cost = shared.budgets.max_cost_usd.map(|limit| (limit.dollars(), wrap_up.cost_usd.dollars()));
+        let tokens = shared.budgets.max_tokens.map(|limit| (limit as f64, wrap_up.tokens as f64));
         let wall = shared.budgets.max_wall_ms.map(|limit| (limit as f64, 0.0));
         let used = [
             ("max_cost_usd", Exhausted::BudgetCost, spent.cost_usd.dollars(), cost),
@@ -24,8 +24,8 @@ impl Run {
             ("max_wall_ms", Exhausted::BudgetWallClock, shared.running_ms(now) as f64, wall),
         ];
         let near = used.into_iter().filter_map(|(budget, limit_of, used, limit)| {
-            let (limit, kept) = limit?;
-            let is_near = full == Some(limit_of) || used >= (limit - kept) * NEAR;
+            let (limit, wrap_up) = limit?;
+            let is_near = full == Some(limit_of) || used >= (limit - wrap_up) * NEAR_LIMIT_SHARE;
             let is_known = shared.warned.iter().any(|known| known == budget);
             (is_near && !is_known).then(|| BudgetWarning { budget: budget.into(), used, limit })
         });

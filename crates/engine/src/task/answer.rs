@@ -1,11 +1,11 @@
 //! What a subagent answers: its next step, and what it wants to remember.
 
-use crate::answer::{Check, nullable, too_long};
+use crate::answer::{CheckedAnswer, nullable, too_long};
 use crate::facts::task::StepAction;
 use serde::Deserialize;
 use serde_json::Value;
 
-const MAX_PARAMS: usize = 200_000;
+const MAX_PARAMS_BYTES: usize = 200_000;
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StepAnswer {
@@ -22,7 +22,7 @@ pub struct StepAnswer {
     pub thought: Option<String>,
 }
 
-impl Check for StepAnswer {
+impl CheckedAnswer for StepAnswer {
     fn errors(&self) -> Vec<String> {
         let mut errors: Vec<String> = Vec::new();
         let mut text =
@@ -44,8 +44,8 @@ impl Check for StepAnswer {
             _ => {}
         }
         let params = self.params.to_string().len();
-        if params > MAX_PARAMS {
-            errors.push(format!("params have {params} bytes; {MAX_PARAMS} is the most"));
+        if params > MAX_PARAMS_BYTES {
+            errors.push(format!("params have {params} bytes; {MAX_PARAMS_BYTES} is the most"));
         }
         errors
     }
@@ -58,7 +58,7 @@ pub struct ReflectionAnswer {
     pub scratchpad: Option<String>,
 }
 
-impl Check for ReflectionAnswer {
+impl CheckedAnswer for ReflectionAnswer {
     fn errors(&self) -> Vec<String> {
         Vec::new()
     }

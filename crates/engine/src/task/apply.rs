@@ -1,16 +1,18 @@
 //! The fold of task facts: each arm records what its fact says happened.
 
 use super::state::{Closing, NewScratchpad, Phase, State, Step, StepOutcome};
-use crate::calls::Rejected;
+use crate::calls::RejectedAnswer;
 use crate::event::Event;
 use crate::facts::task::StepAction;
-use crate::facts::{Run as R, Task as T, run::ResumeReason};
+use crate::facts::{RunFact, TaskFact, run::ResumeReason};
 
 impl State {
-    pub(super) fn record_shared(&mut self, fact: &R) {
+    pub(super) fn record_shared(&mut self, fact: &RunFact) {
         match fact {
-            R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_) => self.phase = Phase::Ended,
-            R::Resumed(resumed) if resumed.reason == ResumeReason::Continued => self.go_on(),
+            RunFact::Completed(_) | RunFact::Stopped(_) | RunFact::Failed(_) | RunFact::Canceled(_) => {
+                self.phase = Phase::Ended
+            }
+            RunFact::Resumed(resumed) if resumed.reason == ResumeReason::Continued => self.go_on(),
             _ => {}
         }
     }
@@ -21,25 +23,25 @@ impl State {
         self.rejected = None;
         self.closing = None;
         self.pad = None;
-        self.kept = None;
+        self.new_scratchpad = None;
         self.phase = match (self.tag.is_empty(), self.open_step().is_some()) {
             (true, _) => Phase::NotStarted,
-            (false, true) => Phase::Acting,
-            (false, false) => Phase::Choosing,
+            (false, true) => Phase::PerformingStep,
+            (false, false) => Phase::ChoosingStep,
         };
     }
 
-    pub(super) fn record_own(&mut self, fact: &T, event: &Event) {
+    pub(super) fn record_own(&mut self, fact: &TaskFact, event: &Event) {
         match fact {
-            T::Started(fact) => {
+            TaskFact::Started(fact) => {
                 self.tag = event.run_id.tag();
                 self.max_steps = fact.max_steps;
             }
-            T::Step(fact) => {
+            TaskFact::Step(fact) => {
                 self.rejected = None;
                 if matches!(fact.action, StepAction::Navigate | StepAction::Execute) {
                     self.acted += u32::from(fact.step > 0);
-                    self.phase = Phase::Acting;
+                    self.phase = Phase::PerformingStep;
                 }
                 self.steps.push(Step {
                     step: fact.step,
@@ -54,7 +56,7 @@ impl State {
                     at: event.at,
                 });
             }
-            T::StepResult(fact) => {
+            TaskFact::StepResult(fact) => {
                 self.made.extend(&fact.artifacts);
                 if let Some(taken) = self.steps.last_mut().filter(|taken| taken.step == fact.step) {
                     taken.result = Some(StepOutcome {
@@ -68,26 +70,26 @@ impl State {
                         self.page = path.clone();
                     }
                 }
-                self.phase = Phase::Choosing;
+                self.phase = Phase::ChoosingStep;
             }
-            T::AnswerRejected(fact) => {
-                self.rejected = Some(Rejected { errors: fact.errors.clone(), response: fact.response });
+            TaskFact::AnswerRejected(fact) => {
+                self.rejected = Some(RejectedAnswer { errors: fact.errors.clone(), response: fact.response });
             }
-            T::Ended(fact) => {
-                self.phase = Phase::Recalling;
+            TaskFact::Ended(fact) => {
+                self.phase = Phase::ReadingScratchpad;
                 self.closing =
                     Some(Closing { ending: fact.ending, stop_reason: fact.stop_reason, message: fact.message.clone() });
             }
-            T::ScratchpadRead(fact) => {
+            TaskFact::ScratchpadRead(fact) => {
                 self.pad = Some((fact.version, fact.content));
                 self.phase = Phase::Reflecting;
             }
-            T::Reflected(fact) => {
-                let kept = |text: &String| NewScratchpad { text: text.clone(), cut_from: fact.cut_from };
-                self.kept = fact.scratchpad.as_ref().map(kept);
-                self.phase = Phase::Keeping;
+            TaskFact::Reflected(fact) => {
+                let new = |text: &String| NewScratchpad { text: text.clone(), cut_from: fact.cut_from };
+                self.new_scratchpad = fact.scratchpad.as_ref().map(new);
+                self.phase = Phase::WritingScratchpad;
             }
-            T::ScratchpadUpdated(_) | T::ScratchpadUpdateFailed(_) => {}
+            TaskFact::ScratchpadUpdated(_) | TaskFact::ScratchpadUpdateFailed(_) => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::answer::{ReflectionAnswer, StepAnswer};
 use super::state::State;
-use super::{SCRATCHPAD_CHARACTERS, allowed_steps};
+use super::{MAX_SCRATCHPAD_CHARS, allowed_steps};
 use crate::answer;
 use crate::blob::BlobRef;
 use crate::calls;
@@ -13,7 +13,7 @@ use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
 
 /// In characters: the preview of a new scratchpad in its event.
-const PREVIEW: usize = 100;
+const PREVIEW_CHARS: usize = 100;
 
 impl State {
     pub(super) fn start(&self, shared: &Shared, facts: &mut Facts) {
@@ -31,7 +31,7 @@ impl State {
         });
     }
 
-    pub(super) fn chosen(
+    pub(super) fn step_answered(
         &self,
         effect: &EffectId,
         fix: bool,
@@ -67,9 +67,10 @@ impl State {
         }
     }
 
-    pub(super) fn acted(&self, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn step_performed(&self, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(taken) = self.open_step() else { return };
-        let calls::Record { ok, summary, result, artifacts, .. } = calls::record(taken.tool(), outcome, None, facts);
+        let calls::CallRecord { ok, summary, result, artifacts, .. } =
+            calls::record(taken.tool(), outcome, None, facts);
         facts.push(fact::StepResult { step: taken.step, ok, summary, result, artifacts });
         if self.acted >= self.max_steps {
             let message = format!("Reached maximum steps ({}) without completing the task", self.max_steps);
@@ -78,7 +79,7 @@ impl State {
     }
 
     /// The call for the next step failed for good, or a limit left no room for it.
-    pub(super) fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+    pub(super) fn step_call_failed(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         let (ending, reason) = match shared.exhausted {
             Some(limit) => (TaskEnding::Budget, limit.into()),
             None => (TaskEnding::Exception, StopReason::Error),
@@ -90,24 +91,24 @@ impl State {
         facts.push(fact::Ended { ending, stop_reason, message });
     }
 
-    pub(super) fn recalled(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn scratchpad_read(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
         match &outcome.result {
             Ok(output) => {
                 let version = output.content["version"].as_i64().unwrap_or(0);
-                let content = facts.keep(output.content["content"].to_string());
+                let content = facts.store_text(output.content["content"].to_string());
                 facts.push(fact::ScratchpadRead { version, content });
             }
-            Err(error) => self.forgotten(shared, error, facts),
+            Err(error) => self.reflection_failed(shared, error, facts),
         }
     }
 
-    pub(super) fn reflected(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
+    pub(super) fn reflection_answered(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
         match answer::read::<ReflectionAnswer>(reply) {
             Ok(ReflectionAnswer { scratchpad }) => match scratchpad.filter(|text| !text.is_empty()) {
                 Some(text) => {
                     let written = text.chars().count();
-                    let scratchpad = text.chars().take(SCRATCHPAD_CHARACTERS).collect();
-                    let cut_from = (written > SCRATCHPAD_CHARACTERS).then_some(written as u32);
+                    let scratchpad = text.chars().take(MAX_SCRATCHPAD_CHARS).collect();
+                    let cut_from = (written > MAX_SCRATCHPAD_CHARS).then_some(written as u32);
                     facts.push(fact::Reflected { scratchpad: Some(scratchpad), cut_from });
                 }
                 None => {
@@ -115,29 +116,29 @@ impl State {
                     self.finish(shared, facts);
                 }
             },
-            Err(errors) => self.forgotten(shared, &errors.join("; "), facts),
+            Err(errors) => self.reflection_failed(shared, &errors.join("; "), facts),
         }
     }
 
     /// The new version commits with this fact; if the scratchpad changed meanwhile, it is left alone.
-    pub(super) fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
-        let Some(kept) = &self.kept else { return };
+    pub(super) fn scratchpad_written(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+        let Some(new) = &self.new_scratchpad else { return };
         match &outcome.result {
             Ok(output) => {
                 outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
                 facts.push(fact::ScratchpadUpdated {
                     version: output.content["version"].as_i64().unwrap_or(0),
-                    characters: kept.text.chars().count() as u32,
-                    preview: kept.text.chars().take(PREVIEW).collect(),
-                    cut_from: kept.cut_from,
+                    characters: new.text.chars().count() as u32,
+                    preview: new.text.chars().take(PREVIEW_CHARS).collect(),
+                    cut_from: new.cut_from,
                 });
                 self.finish(shared, facts);
             }
-            Err(error) => self.forgotten(shared, error, facts),
+            Err(error) => self.reflection_failed(shared, error, facts),
         }
     }
 
-    pub(super) fn forgotten(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+    pub(super) fn reflection_failed(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         facts.push(fact::ScratchpadUpdateFailed { error: error.to_owned() });
         self.finish(shared, facts);
     }

@@ -27,10 +27,10 @@ use serde_json::json;
 use state::Phase;
 
 /// How many actions a task may take by default, and at most.
-pub const STEPS: u32 = 30;
-pub const MOST_STEPS: u32 = 50;
+pub const DEFAULT_STEPS_PER_TASK: u32 = 30;
+pub const MAX_STEPS_PER_TASK: u32 = 50;
 /// The most characters of a scratchpad.
-pub const SCRATCHPAD_CHARACTERS: usize = 10_000;
+pub const MAX_SCRATCHPAD_CHARS: usize = 10_000;
 
 /// The tools that carry out a task's steps.
 pub const OPEN_PAGE: &str = "open_page";
@@ -40,7 +40,7 @@ pub const WRITE_SCRATCHPAD: &str = "write_scratchpad";
 
 /// The number of steps for a task that asks for `asked`.
 pub fn allowed_steps(asked: Option<u32>) -> u32 {
-    asked.unwrap_or(STEPS).clamp(1, MOST_STEPS)
+    asked.unwrap_or(DEFAULT_STEPS_PER_TASK).clamp(1, MAX_STEPS_PER_TASK)
 }
 
 impl Rules for State {
@@ -58,22 +58,22 @@ impl Rules for State {
 
     fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
         match EffectPosition::of(effect, &self.tag)? {
-            EffectPosition::Choose { fix, .. } => {
+            EffectPosition::NextStep { fix, .. } => {
                 let rejected = self.rejected.as_ref().filter(|_| fix);
                 let sections = self.step_request(shared);
                 Some(Work::Model(prompt::model_call(shared, Role::AgentStep, sections, rejected, Size::Ordinary)))
             }
-            EffectPosition::Reflect { .. } => {
+            EffectPosition::Reflection { .. } => {
                 let sections = self.reflection_request(shared);
                 Some(Work::Model(prompt::model_call(shared, Role::AgentReflection, sections, None, Size::WrapUp)))
             }
-            EffectPosition::Act { .. } => {
+            EffectPosition::PerformStep { .. } => {
                 Some(Work::Tool(self.tool(shared, self.open_step()?.tool(), self.open_step()?.arguments())))
             }
-            EffectPosition::Recall { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
-            EffectPosition::Keep { .. } => {
+            EffectPosition::ReadScratchpad { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
+            EffectPosition::WriteScratchpad { .. } => {
                 let (version, _) = self.pad?;
-                let arguments = json!({ "content": self.kept.as_ref()?.text, "version": version });
+                let arguments = json!({ "content": self.new_scratchpad.as_ref()?.text, "version": version });
                 Some(Work::Tool(self.tool(shared, WRITE_SCRATCHPAD, arguments)))
             }
         }
@@ -84,21 +84,29 @@ impl Rules for State {
             Input::Proceed if self.phase == Phase::NotStarted => self.start(shared, facts),
             Input::Proceed | Input::Continued => {}
             Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Choose { fix, .. }) => self.chosen(effect, fix, reply, response, facts),
-                Some(EffectPosition::Reflect { .. }) => self.reflected(shared, reply, facts),
-                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
+                Some(EffectPosition::NextStep { fix, .. }) => self.step_answered(effect, fix, reply, response, facts),
+                Some(EffectPosition::Reflection { .. }) => self.reflection_answered(shared, reply, facts),
+                Some(
+                    EffectPosition::PerformStep { .. }
+                    | EffectPosition::ReadScratchpad { .. }
+                    | EffectPosition::WriteScratchpad { .. },
+                )
                 | None => {}
             },
             Input::Tool { effect, outcome } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Act { .. }) => self.acted(outcome, facts),
-                Some(EffectPosition::Recall { .. }) => self.recalled(shared, outcome, facts),
-                Some(EffectPosition::Keep { .. }) => self.remembered(shared, outcome, facts),
-                Some(EffectPosition::Choose { .. } | EffectPosition::Reflect { .. }) | None => {}
+                Some(EffectPosition::PerformStep { .. }) => self.step_performed(outcome, facts),
+                Some(EffectPosition::ReadScratchpad { .. }) => self.scratchpad_read(shared, outcome, facts),
+                Some(EffectPosition::WriteScratchpad { .. }) => self.scratchpad_written(shared, outcome, facts),
+                Some(EffectPosition::NextStep { .. } | EffectPosition::Reflection { .. }) | None => {}
             },
             Input::Failed { effect, error, .. } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Reflect { .. }) => self.forgotten(shared, error, facts),
-                Some(EffectPosition::Choose { .. }) => self.stranded(shared, error, facts),
-                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
+                Some(EffectPosition::Reflection { .. }) => self.reflection_failed(shared, error, facts),
+                Some(EffectPosition::NextStep { .. }) => self.step_call_failed(shared, error, facts),
+                Some(
+                    EffectPosition::PerformStep { .. }
+                    | EffectPosition::ReadScratchpad { .. }
+                    | EffectPosition::WriteScratchpad { .. },
+                )
                 | None => {}
             },
         }
@@ -107,19 +115,19 @@ impl Rules for State {
     fn activity(&self, _shared: &Shared) -> String {
         match self.phase {
             Phase::NotStarted => "about to begin".into(),
-            Phase::Choosing => format!("choosing step {} at {}", self.next_step(), self.page),
-            Phase::Acting => match self.open_step() {
+            Phase::ChoosingStep => format!("choosing step {} at {}", self.next_step(), self.page),
+            Phase::PerformingStep => match self.open_step() {
                 Some(taken) => format!("step {}: {}", taken.step, taken.headline()),
                 None => "acting".into(),
             },
-            Phase::Recalling | Phase::Reflecting | Phase::Keeping => "looking back".into(),
+            Phase::ReadingScratchpad | Phase::Reflecting | Phase::WritingScratchpad => "looking back".into(),
             Phase::Ended => "over".into(),
         }
     }
 
     /// After the first cancel the agent still reflects; a second cancel ends the run at once.
     fn finishes_before_cancel(&self, _shared: &Shared, facts: &mut Facts) -> bool {
-        let working = matches!(self.phase, Phase::Choosing | Phase::Acting);
+        let working = matches!(self.phase, Phase::ChoosingStep | Phase::PerformingStep);
         if working {
             self.end(TaskEnding::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);
         }

@@ -24,7 +24,7 @@ impl State {
             granted: [OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD].map(str::to_owned).to_vec(),
             home_document: None,
             props,
-            outside: None,
+            external: None,
             answered: None,
             agent: None,
         }

@@ -3,7 +3,7 @@
 use super::state::{State, Step};
 use crate::batch::StepRow;
 use crate::event::Event;
-use crate::facts::{Fact, Task as T};
+use crate::facts::{Fact, TaskFact};
 use crate::ids::RunId;
 use crate::run::{Machine, Run};
 use std::collections::BTreeSet;
@@ -14,8 +14,8 @@ pub(crate) fn steps(run: &Run, events: &[Event]) -> Vec<StepRow> {
     let changed: BTreeSet<u32> = events
         .iter()
         .filter_map(|event| match &event.fact {
-            Fact::Task(T::Step(fact)) => Some(fact.step),
-            Fact::Task(T::StepResult(fact)) => Some(fact.step),
+            Fact::Task(TaskFact::Step(fact)) => Some(fact.step),
+            Fact::Task(TaskFact::StepResult(fact)) => Some(fact.step),
             _ => None,
         })
         .collect();

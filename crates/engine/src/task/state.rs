@@ -1,7 +1,7 @@
 //! The state of a task run. Stored in view checkpoints, like `homework::State`.
 
 use crate::blob::BlobRef;
-use crate::calls::Rejected;
+use crate::calls::RejectedAnswer;
 use crate::facts::task::{StepAction, TaskEnding};
 use crate::run::StopReason;
 use crate::time::Timestamp;
@@ -14,14 +14,14 @@ pub enum Phase {
     #[default]
     NotStarted,
     /// The agent is asked for its next step.
-    Choosing,
+    ChoosingStep,
     /// Its step is carried out.
-    Acting,
+    PerformingStep,
     /// The steps are over; the scratchpad is read for the reflection.
-    Recalling,
+    ReadingScratchpad,
     Reflecting,
     /// The new scratchpad is written.
-    Keeping,
+    WritingScratchpad,
     Ended,
 }
 
@@ -72,11 +72,11 @@ pub struct State {
     pub(super) acted: u32,
     /// The page the agent is on.
     pub(super) page: String,
-    pub(super) rejected: Option<Rejected>,
+    pub(super) rejected: Option<RejectedAnswer>,
     pub(super) closing: Option<Closing>,
     pub(super) pad: Option<(i64, BlobRef)>,
     /// The new scratchpad, until it is written.
-    pub(super) kept: Option<NewScratchpad>,
+    pub(super) new_scratchpad: Option<NewScratchpad>,
     pub(super) made: Artifacts,
 }
 

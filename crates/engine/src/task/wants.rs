@@ -10,11 +10,11 @@ impl State {
         let generation = shared.generation;
         let (position, role) = match self.phase {
             Phase::NotStarted | Phase::Ended => return None,
-            Phase::Choosing => (self.choice(generation), Some(Role::AgentStep)),
-            Phase::Acting => (EffectPosition::Act { step: self.open_step()?.step }, None),
-            Phase::Recalling => (EffectPosition::Recall { generation }, None),
-            Phase::Keeping => (EffectPosition::Keep { generation }, None),
-            Phase::Reflecting => (EffectPosition::Reflect { generation }, Some(Role::AgentReflection)),
+            Phase::ChoosingStep => (self.choice(generation), Some(Role::AgentStep)),
+            Phase::PerformingStep => (EffectPosition::PerformStep { step: self.open_step()?.step }, None),
+            Phase::ReadingScratchpad => (EffectPosition::ReadScratchpad { generation }, None),
+            Phase::WritingScratchpad => (EffectPosition::WriteScratchpad { generation }, None),
+            Phase::Reflecting => (EffectPosition::Reflection { generation }, Some(Role::AgentReflection)),
         };
         let wrap_up = role == Some(Role::AgentReflection);
         Some(Want { effect: position.id(&self.tag), role, inline: role.is_none(), wrap_up })
@@ -22,6 +22,6 @@ impl State {
 
     /// The call for the next step, or the repair of its rejected answer.
     fn choice(&self, generation: u32) -> EffectPosition {
-        EffectPosition::Choose { step: self.next_step(), generation, fix: self.rejected.is_some() }
+        EffectPosition::NextStep { step: self.next_step(), generation, fix: self.rejected.is_some() }
     }
 }

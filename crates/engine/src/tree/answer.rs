@@ -1,7 +1,7 @@
 //! What the tree roles answer. An empty band, a step id used twice or a result that says nothing is refused
 //! with the reason, so that one repair can put it right. Limits of the run are judged where they are known.
 
-use crate::answer::{CallAnswer, Check, nullable, too_long, too_many};
+use crate::answer::{CallAnswer, CheckedAnswer, nullable, too_long, too_many};
 use crate::facts::tree::{ArtifactType, Deliverable, HintType, ProposedHint, ProposedResult, SuccessAssessment};
 use crate::words::words;
 use serde::Deserialize;
@@ -13,10 +13,10 @@ pub const MAX_ROUNDS: u32 = 6;
 /// Questions one generation of a node may ask.
 pub const MAX_ASKS: u32 = 5;
 pub const MAX_ARTIFACTS: usize = 20;
-const MAX_MARKDOWN: usize = 200_000;
-const MAX_JSON: usize = 100_000;
-const MAX_TITLE: usize = 300;
-const MAX_LABEL: usize = 120;
+const MAX_MARKDOWN_BYTES: usize = 200_000;
+const MAX_JSON_BYTES: usize = 100_000;
+const MAX_TITLE_BYTES: usize = 300;
+const MAX_LABEL_BYTES: usize = 120;
 /// The most errors sent back, however many steps are wrong.
 const MAX_ERRORS: usize = 12;
 
@@ -215,7 +215,7 @@ impl ArtifactAnswer {
     }
 }
 
-impl Check for PlannerAnswer {
+impl CheckedAnswer for PlannerAnswer {
     fn role() -> Option<crate::model::Role> {
         Some(crate::model::Role::TreePlanner)
     }
@@ -248,12 +248,12 @@ impl PlanAnswer {
                 break;
             }
             if step.id.trim().is_empty()
-                || step.id.len() > MAX_LABEL
+                || step.id.len() > MAX_LABEL_BYTES
                 || step.title.trim().is_empty()
-                || step.title.len() > MAX_TITLE
+                || step.title.len() > MAX_TITLE_BYTES
             {
                 errors.push(format!(
-                    "step {:.40?} needs an id (at most {MAX_LABEL} bytes) and a title (at most {MAX_TITLE})",
+                    "step {:.40?} needs an id (at most {MAX_LABEL_BYTES} bytes) and a title (at most {MAX_TITLE_BYTES})",
                     step.id
                 ));
             }
@@ -288,7 +288,7 @@ impl PadAnswer {
     }
 }
 
-impl Check for ExecutorAnswer {
+impl CheckedAnswer for ExecutorAnswer {
     fn role() -> Option<crate::model::Role> {
         Some(crate::model::Role::TreeExecutor)
     }
@@ -306,7 +306,7 @@ impl Check for ExecutorAnswer {
     }
 }
 
-impl Check for AggregatorAnswer {
+impl CheckedAnswer for AggregatorAnswer {
     fn role() -> Option<crate::model::Role> {
         Some(crate::model::Role::TreeAggregator)
     }
@@ -344,15 +344,15 @@ fn artifact_errors(artifacts: &[ArtifactAnswer]) -> Vec<String> {
     }
     for (index, artifact) in artifacts.iter().take(MAX_ARTIFACTS).enumerate() {
         let name = artifact.name();
-        if name.is_empty() || name.len() > MAX_LABEL {
-            errors.push(format!("artifact {index} needs a label of at most {MAX_LABEL} bytes"));
+        if name.is_empty() || name.len() > MAX_LABEL_BYTES {
+            errors.push(format!("artifact {index} needs a label of at most {MAX_LABEL_BYTES} bytes"));
         }
         if artifacts[..index].iter().any(|earlier| earlier.name() == name) {
             errors.push(format!("artifact label {name:?} is used twice"));
         }
-        if artifact.markdown.len() > MAX_MARKDOWN {
+        if artifact.markdown.len() > MAX_MARKDOWN_BYTES {
             errors.push(format!(
-                "artifact {name:?} has {} bytes of markdown; {MAX_MARKDOWN} is the most",
+                "artifact {name:?} has {} bytes of markdown; {MAX_MARKDOWN_BYTES} is the most",
                 artifact.markdown.len()
             ));
         }
@@ -360,8 +360,10 @@ fn artifact_errors(artifacts: &[ArtifactAnswer]) -> Vec<String> {
             ArtifactType::Json if artifact.json.is_null() => {
                 errors.push(format!("artifact {name:?} is of type json but has no json"))
             }
-            ArtifactType::Json if artifact.json.to_string().len() > MAX_JSON => {
-                errors.push(format!("artifact {name:?} has over {MAX_JSON} bytes of json; write a document instead"));
+            ArtifactType::Json if artifact.json.to_string().len() > MAX_JSON_BYTES => {
+                errors.push(format!(
+                    "artifact {name:?} has over {MAX_JSON_BYTES} bytes of json; write a document instead"
+                ));
             }
             ArtifactType::Document | ArtifactType::Summary if artifact.markdown.trim().is_empty() => {
                 errors.push(format!("artifact {name:?} has no markdown"));

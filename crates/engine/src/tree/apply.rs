@@ -1,35 +1,37 @@
 //! The fold of tree facts: each arm records what its fact says, then refreshes the ready sets of the node.
 
-use super::node::{Artifact, Node, Working};
+use super::node::{Artifact, GenerationWork, Node};
 use super::plan::Plan;
-use super::state::{Flight, State};
+use super::state::{OpenCall, State};
 use super::status::{NodeRole, NodeStatus};
 use crate::budget::Settled;
-use crate::calls::{Call, CallResult, Rejected};
+use crate::calls::{CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
 use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::QuestionAsked;
-use crate::facts::tree::{self as fact, Tree as T};
-use crate::facts::{Effect as E, Run as R};
+use crate::facts::tree::{self as fact, TreeFact};
+use crate::facts::{EffectFact, RunFact};
 use crate::ids::{DocumentId, NodeNumber, QuestionId};
 use crate::metrics::Metrics;
 use crate::run::Shared;
 use crate::tree::envelope::Hint;
 use std::collections::VecDeque;
 
-const KEPT_TAIL: usize = 3;
-/// In characters: what an ended node keeps of its scratchpad, in case it is reopened.
-const KEPT_WHEN_ENDED: usize = 2_000;
+const MAX_TAIL_ENTRIES: usize = 3;
+/// What stays of the scratchpad of an ended node, in case it is reopened.
+const ENDED_TAIL_CHARS: usize = 2_000;
 
 impl State {
-    pub(super) fn record_shared(&mut self, shared: &Shared, fact: &R, event: &Event) {
+    pub(super) fn record_shared(&mut self, shared: &Shared, fact: &RunFact, event: &Event) {
         match fact {
-            R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_) => self.ended = true,
-            R::Resumed(_) => self.ended = false,
-            R::BudgetChanged(_) => self.accounts.set_limits(&shared.budgets),
-            R::QuestionAsked(asked) => self.asked(asked, event),
-            R::Answered(fact) => self.question_closed(fact.question_id),
-            R::QuestionExpired(fact) => self.question_closed(fact.question_id),
+            RunFact::Completed(_) | RunFact::Stopped(_) | RunFact::Failed(_) | RunFact::Canceled(_) => {
+                self.ended = true
+            }
+            RunFact::Resumed(_) => self.ended = false,
+            RunFact::BudgetChanged(_) => self.accounts.set_limits(&shared.budgets),
+            RunFact::QuestionAsked(asked) => self.asked(asked, event),
+            RunFact::Answered(fact) => self.question_closed(fact.question_id),
+            RunFact::QuestionExpired(fact) => self.question_closed(fact.question_id),
             _ => {}
         }
     }
@@ -59,30 +61,30 @@ impl State {
         self.refresh(number);
     }
 
-    pub(super) fn record_effect(&mut self, fact: &E, event: &Event) {
+    pub(super) fn record_effect(&mut self, fact: &EffectFact, event: &Event) {
         match fact {
-            E::Started(started) => self.call_started(started, event),
-            E::Finished(finished) => self.call_finished(finished, event),
-            E::Unknown(unknown) => {
-                if let Some(flight) = self.flights.remove(&unknown.effect) {
+            EffectFact::Started(started) => self.call_started(started, event),
+            EffectFact::Finished(finished) => self.call_finished(finished, event),
+            EffectFact::Unknown(unknown) => {
+                if let Some(flight) = self.open_calls.remove(&unknown.effect) {
                     self.accounts.settle(flight.node, flight.reserve, &Settled::presumed(flight.reserve));
                 }
             }
-            E::Resolved(_) => {}
+            EffectFact::Resolved(_) => {}
         }
     }
 
     fn call_started(&mut self, started: &Started, event: &Event) {
         let Some(number) = self.node_of(&started.effect) else { return };
         self.accounts.reserve(number, started.reserve);
-        let flight = Flight {
+        let flight = OpenCall {
             node: number,
             attempt: started.attempt,
             reserve: started.reserve,
             model: started.model.clone(),
             since: event.at,
         };
-        self.flights.insert(started.effect.clone(), flight);
+        self.open_calls.insert(started.effect.clone(), flight);
         let node = self.at_mut(number);
         node.called = true;
         node.in_flight += 1;
@@ -91,10 +93,10 @@ impl State {
     }
 
     fn call_finished(&mut self, finished: &Finished, event: &Event) {
-        if self.flights.get(&finished.effect).is_none_or(|flight| flight.attempt != finished.attempt) {
+        if self.open_calls.get(&finished.effect).is_none_or(|flight| flight.attempt != finished.attempt) {
             return;
         }
-        let Some(flight) = self.flights.remove(&finished.effect) else { return };
+        let Some(flight) = self.open_calls.remove(&finished.effect) else { return };
         self.accounts.settle(flight.node, flight.reserve, &finished.settled);
         let answered = finished.outcome == FinishedAs::Ok;
         let took = event.at.since(flight.since);
@@ -121,59 +123,59 @@ impl State {
         }
     }
 
-    pub(super) fn record_own(&mut self, shared: &Shared, fact: &T, event: &Event) {
-        if let T::NodeCreated(created) = fact {
+    pub(super) fn record_own(&mut self, shared: &Shared, fact: &TreeFact, event: &Event) {
+        if let TreeFact::NodeCreated(created) = fact {
             return self.created(shared, created, event);
         }
         let Some(number) = event.node_id.and_then(|id| self.number(id)) else { return };
         self.at_mut(number).updated_at = event.at;
         match fact {
-            T::RunStarted(_)
-            | T::ToolsManifest(_)
-            | T::NodeCreated(_)
-            | T::PlanBandCreated(_)
-            | T::StepCreated(_)
-            | T::ArtifactRead(_)
-            | T::Guard(_) => {}
-            T::ScratchpadLinked(fact) => self.at_mut(number).scratchpad = fact.scratchpad_doc_id,
-            T::ScratchpadUpdated(fact) => {
+            TreeFact::RunStarted(_)
+            | TreeFact::ToolsManifest(_)
+            | TreeFact::NodeCreated(_)
+            | TreeFact::PlanBandCreated(_)
+            | TreeFact::StepCreated(_)
+            | TreeFact::ArtifactRead(_)
+            | TreeFact::Guard(_) => {}
+            TreeFact::ScratchpadLinked(fact) => self.at_mut(number).scratchpad = fact.scratchpad_doc_id,
+            TreeFact::ScratchpadUpdated(fact) => {
                 let node = self.at_mut(number);
                 node.tail_preview.clone_from(&fact.tail_preview);
                 node.tail.push_back(fact.markdown.clone());
-                while node.tail.len() > KEPT_TAIL {
+                while node.tail.len() > MAX_TAIL_ENTRIES {
                     node.tail.pop_front();
                 }
             }
-            T::NodeStatusChanged(fact) => self.status_changed(number, fact),
-            T::AnswerRejected(fact) => {
-                let rejected = Rejected { errors: fact.errors.clone(), response: fact.response };
+            TreeFact::NodeStatusChanged(fact) => self.status_changed(number, fact),
+            TreeFact::AnswerRejected(fact) => {
+                let rejected = RejectedAnswer { errors: fact.errors.clone(), response: fact.response };
                 self.at_mut(number).work.rejected.insert(fact.effect.clone(), rejected);
             }
-            T::PlanCreated(fact) => self.planned(number, fact),
-            T::StepStatusChanged(fact) => {
+            TreeFact::PlanCreated(fact) => self.planned(number, fact),
+            TreeFact::StepStatusChanged(fact) => {
                 if let Some(plan) = &mut self.at_mut(number).plan {
                     plan.set_status(&fact.step_id, fact.status);
                 }
             }
-            T::NodeDelegated(fact) => {
+            TreeFact::NodeDelegated(fact) => {
                 if let (Some(child), Some(plan)) =
                     (self.number(fact.child_node_id), &mut self.nodes[number.index()].plan)
                 {
                     plan.delegated(&fact.step_id, child);
                 }
             }
-            T::ExecutorAnswered(fact) => {
+            TreeFact::ExecutorAnswered(fact) => {
                 let work = &mut self.at_mut(number).work;
                 work.answered = fact.round;
                 work.result.clone_from(&fact.result);
             }
-            T::ResultRefused(fact) => {
+            TreeFact::ResultRefused(fact) => {
                 let work = &mut self.at_mut(number).work;
                 work.result = None;
                 work.round += 1;
                 work.refused.clone_from(&fact.errors);
             }
-            T::ToolCallRequested(fact) => self.at_mut(number).work.calls.push(Call {
+            TreeFact::ToolCallRequested(fact) => self.at_mut(number).work.calls.push(RecordedCall {
                 id: fact.call_id.clone(),
                 tool: fact.tool.clone(),
                 arguments: fact.arguments.clone(),
@@ -181,12 +183,12 @@ impl State {
                 repair_of: None,
                 result: None,
             }),
-            T::ToolCallResult(fact) => {
+            TreeFact::ToolCallResult(fact) => {
                 self.lessons.extend(fact.lesson.map(|learned| (number, learned)));
                 self.tool_answered(number, fact, event.seq);
             }
-            T::ArtifactCreated(fact) => self.registered(number, fact, event),
-            T::NodeAggregated(fact) => {
+            TreeFact::ArtifactCreated(fact) => self.registered(number, fact, event),
+            TreeFact::NodeAggregated(fact) => {
                 let synthesis = super::answer::Synthesis {
                     summary: fact.summary.clone(),
                     key_findings: fact.key_findings.clone(),
@@ -196,13 +198,13 @@ impl State {
                 node.synthesis = Some(Box::new(synthesis));
                 node.work.result.clone_from(&fact.result);
             }
-            T::ReplanRequested(fact) => {
+            TreeFact::ReplanRequested(fact) => {
                 self.next_generation(number, self.at(number).generation + 1);
                 let node = self.at_mut(number);
                 node.replans += 1;
                 node.work.replan = Some(fact.reason.clone());
             }
-            T::NodeResult(fact) => {
+            TreeFact::NodeResult(fact) => {
                 let primary = fact.result.primary_artifact_id;
                 let node = self.at_mut(number);
                 if let Some(artifact) = node.artifacts.iter_mut().find(|artifact| Some(artifact.id) == primary) {
@@ -210,7 +212,7 @@ impl State {
                 }
                 node.result = Some(Box::new(fact.result.clone()));
             }
-            T::ParentHint(fact) => {
+            TreeFact::ParentHint(fact) => {
                 let hint = Hint {
                     hint_type: fact.hint_type,
                     artifacts: fact.artifact_ids.clone(),
@@ -218,31 +220,31 @@ impl State {
                 };
                 self.at_mut(number).hint = Some(Box::new(hint));
             }
-            T::NodeCompleted(fact) => {
+            TreeFact::NodeCompleted(fact) => {
                 self.ended_as(number, NodeStatus::Completed, event);
                 let node = self.at_mut(number);
                 (node.outcome, node.cut_short) = (Some(fact.outcome), fact.cut_short);
                 node.shortfall.clone_from(&fact.evidence);
             }
-            T::NodeFailed(fact) => {
+            TreeFact::NodeFailed(fact) => {
                 self.ended_as(number, NodeStatus::Failed, event);
                 let node = self.at_mut(number);
                 (node.error, node.retryable, node.cut_short) =
                     (Some(fact.error.clone()), fact.retryable, fact.cut_short);
             }
-            T::NodeCanceled(_) => {
+            TreeFact::NodeCanceled(_) => {
                 self.ended_as(number, NodeStatus::Canceled, event);
                 self.at_mut(number).error = Some(super::CANCELED.into());
             }
-            T::NodeReopened(fact) => {
+            TreeFact::NodeReopened(fact) => {
                 self.next_generation(number, fact.generation);
                 // A node that reopens itself sets its status with the next event.
                 if fact.caused_by != self.at(number).id {
                     self.set_status(number, NodeStatus::Waiting);
                 }
             }
-            T::NodePaused(_) => self.set_paused(number, true),
-            T::NodeResumed(_) => self.set_paused(number, false),
+            TreeFact::NodePaused(_) => self.set_paused(number, true),
+            TreeFact::NodeResumed(_) => self.set_paused(number, false),
         }
         self.refresh(number);
     }
@@ -380,7 +382,7 @@ impl State {
         self.accounts.release(number);
         let node = self.at_mut(number);
         node.ended_at = Some(event.at);
-        *node.work = Working::default();
+        *node.work = GenerationWork::default();
         shorten(&mut node.tail);
         node.error = None;
         node.outcome = None;
@@ -390,7 +392,7 @@ impl State {
     fn next_generation(&mut self, number: NodeNumber, generation: u32) {
         let node = self.at_mut(number);
         node.generation = generation;
-        *node.work = Working::default();
+        *node.work = GenerationWork::default();
         node.first_artifact = node.artifacts.len();
         node.result = None;
         node.hint = None;
@@ -415,15 +417,15 @@ impl State {
 
 /// The newest entries that fit, whole; of the newest at least its end.
 fn shorten(tail: &mut VecDeque<String>) {
-    let mut admit = KEPT_WHEN_ENDED;
-    let mut kept = VecDeque::new();
+    let mut admit = ENDED_TAIL_CHARS;
+    let mut rest = VecDeque::new();
     for entry in tail.iter().rev() {
         let length = entry.chars().count();
-        if length > admit && !kept.is_empty() {
+        if length > admit && !rest.is_empty() {
             break;
         }
-        kept.push_front(entry.chars().skip(length.saturating_sub(admit)).collect());
+        rest.push_front(entry.chars().skip(length.saturating_sub(admit)).collect());
         admit = admit.saturating_sub(length);
     }
-    *tail = kept;
+    *tail = rest;
 }

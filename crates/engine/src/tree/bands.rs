@@ -16,7 +16,7 @@ impl State {
         if let Some(band) = plan.band_to_start() {
             let steps: Vec<&Step> = plan.band(band).filter(|step| step.status == StepStatus::Pending).collect();
             let later = plan.pending().count() - steps.len();
-            let share = self.accounts.carve(
+            let share = self.accounts.equal_share(
                 number,
                 steps.len(),
                 later,

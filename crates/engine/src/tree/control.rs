@@ -164,7 +164,7 @@ impl State {
         }
     }
 
-    /// The same node begins again and keeps what it had: the root, because it has no step to give to a new node, and nodes
+    /// The same node begins again with what it had: the root, because it has no step to give to a new node, and nodes
     /// that were cut short.
     fn begin_again(&self, shared: &Shared, number: NodeNumber, leaf: bool, facts: &mut Facts) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
@@ -241,7 +241,7 @@ impl State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unfinished {
-    /// Its children's results are kept: it waits for the rest and aggregates again.
+    /// Its children's results stay: it waits for the rest and aggregates again.
     SumUp,
     /// It was in the middle of its own work and begins that again.
     Begin,

@@ -11,7 +11,7 @@ use crate::tree::answer::LeafDecision;
 use crate::workspace::Mutation;
 use serde_json::{Value, json};
 
-const LONGEST_PREVIEW: usize = 600;
+const MAX_PREVIEW_CHARS: usize = 600;
 
 impl State {
     /// Creates a node and its scratchpad, linked below its parent's, and lets it begin.
@@ -76,7 +76,7 @@ impl State {
             return;
         }
         let preview = if said.tail_preview.trim().is_empty() { &markdown } else { &said.tail_preview };
-        let skip = preview.chars().count().saturating_sub(LONGEST_PREVIEW);
+        let skip = preview.chars().count().saturating_sub(MAX_PREVIEW_CHARS);
         facts.push_at(
             self.node_ref_of(number),
             fact::ScratchpadUpdated {

@@ -1,9 +1,9 @@
 //! From an input to facts: dispatches answers to their nodes and makes the next move of each ready node.
 
-use super::effect_id::Part;
+use super::effect_id::NodeCall;
 use super::state::{Move, State};
 use super::status::{NodeRole, NodeStatus};
-use crate::answer::{Check, read};
+use crate::answer::{CheckedAnswer, read};
 use crate::blob::BlobRef;
 use crate::effect::{EffectId, ModelReply};
 use crate::facts::run::{Paused, QuestionAsked, WaitingOnUser};
@@ -15,14 +15,14 @@ use serde::de::DeserializeOwned;
 
 /// How long a question with a default waits before the default is taken.
 const DEFAULT_ANSWER_AFTER_MS: i64 = 24 * 3_600_000;
-const LONGEST_TITLE: usize = 120;
+const MAX_TITLE_CHARS: usize = 120;
 
 impl State {
     pub(super) fn proceed(&self, shared: &Shared, facts: &mut Facts) {
         if self.nodes.is_empty() {
             return self.start(shared, facts);
         }
-        if let Some(number) = self.agenda.first() {
+        if let Some(number) = self.movable.first() {
             return self.make_move(shared, *number, facts);
         }
         if self.nodes[0].status.is_terminal() {
@@ -55,7 +55,7 @@ impl State {
         facts.push(fact::ToolsManifest { tools: shared.brief.tools.clone() });
         let line = shared.brief.objective.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let created = fact::NodeCreated {
-            title: line.trim().chars().take(LONGEST_TITLE).collect(),
+            title: line.trim().chars().take(MAX_TITLE_CHARS).collect(),
             reason: "the objective of the run".into(),
             success_criteria: shared.brief.success_criteria.iter().map(|criterion| criterion.text.clone()).collect(),
             depth: 0,
@@ -81,12 +81,12 @@ impl State {
         // A late answer, to a node that was canceled, reopened or replanned meanwhile, is paid for and no more.
         let Some(position) = self.position_of(effect).filter(|_| self.want(shared, effect).is_some()) else { return };
         let outcome = match position.part {
-            Part::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, position, answer, facts)),
-            Part::Round { .. } => self.take(reply, |answer| self.round_answered(shared, position, answer, facts)),
-            Part::Aggregate { .. } => {
+            NodeCall::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, position, answer, facts)),
+            NodeCall::Round { .. } => self.take(reply, |answer| self.round_answered(shared, position, answer, facts)),
+            NodeCall::Aggregate { .. } => {
                 self.take(reply, |answer| self.aggregate_answered(shared, position, answer, facts))
             }
-            Part::Tool { .. } | Part::Recall => Ok(()),
+            NodeCall::Tool { .. } | NodeCall::Recall => Ok(()),
         };
         if let Err(errors) = outcome {
             facts.push_at(
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    fn take<T: DeserializeOwned + Check>(
+    fn take<T: DeserializeOwned + CheckedAnswer>(
         &self,
         reply: &ModelReply,
         accept: impl FnOnce(T) -> Result<(), Vec<String>>,

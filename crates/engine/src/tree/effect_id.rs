@@ -8,12 +8,12 @@ use crate::ids::NodeNumber;
 pub(crate) struct EffectPosition {
     pub node: NodeNumber,
     pub generation: u32,
-    pub part: Part,
+    pub part: NodeCall,
 }
 
 /// `ask` counts the planner calls of one generation: after each answer from a person it is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum NodeCall {
     Plan {
         ask: u32,
         fix: bool,
@@ -39,12 +39,12 @@ impl EffectPosition {
         let fixed = |fix| if fix { ".fix" } else { "" };
         let EffectPosition { node, generation, part } = self;
         EffectId(match part {
-            Part::Plan { ask: 1, fix } => format!("{tag}.n{node}.g{generation}.plan{}", fixed(fix)),
-            Part::Plan { ask, fix } => format!("{tag}.n{node}.g{generation}.plan.q{ask}{}", fixed(fix)),
-            Part::Round { round, fix } => format!("{tag}.n{node}.g{generation}.x.r{round}{}", fixed(fix)),
-            Part::Tool { round, call } => format!("{tag}.n{node}.g{generation}.x.r{round}.t{call}"),
-            Part::Recall => format!("{tag}.n{node}.g{generation}.recall"),
-            Part::Aggregate { fix } => format!("{tag}.n{node}.g{generation}.agg{}", fixed(fix)),
+            NodeCall::Plan { ask: 1, fix } => format!("{tag}.n{node}.g{generation}.plan{}", fixed(fix)),
+            NodeCall::Plan { ask, fix } => format!("{tag}.n{node}.g{generation}.plan.q{ask}{}", fixed(fix)),
+            NodeCall::Round { round, fix } => format!("{tag}.n{node}.g{generation}.x.r{round}{}", fixed(fix)),
+            NodeCall::Tool { round, call } => format!("{tag}.n{node}.g{generation}.x.r{round}.t{call}"),
+            NodeCall::Recall => format!("{tag}.n{node}.g{generation}.recall"),
+            NodeCall::Aggregate { fix } => format!("{tag}.n{node}.g{generation}.agg{}", fixed(fix)),
         })
     }
 
@@ -55,16 +55,16 @@ impl EffectPosition {
         let generation = number(parts.next()?, "g")?;
         let rest: Vec<&str> = parts.collect();
         let part = match rest.as_slice() {
-            ["plan"] => Part::Plan { ask: 1, fix: false },
-            ["plan", "fix"] => Part::Plan { ask: 1, fix: true },
-            ["plan", ask] => Part::Plan { ask: number(ask, "q")?, fix: false },
-            ["plan", ask, "fix"] => Part::Plan { ask: number(ask, "q")?, fix: true },
-            ["recall"] => Part::Recall,
-            ["agg"] => Part::Aggregate { fix: false },
-            ["agg", "fix"] => Part::Aggregate { fix: true },
-            ["x", round] => Part::Round { round: number(round, "r")?, fix: false },
-            ["x", round, "fix"] => Part::Round { round: number(round, "r")?, fix: true },
-            ["x", round, call] => Part::Tool { round: number(round, "r")?, call: number(call, "t")? },
+            ["plan"] => NodeCall::Plan { ask: 1, fix: false },
+            ["plan", "fix"] => NodeCall::Plan { ask: 1, fix: true },
+            ["plan", ask] => NodeCall::Plan { ask: number(ask, "q")?, fix: false },
+            ["plan", ask, "fix"] => NodeCall::Plan { ask: number(ask, "q")?, fix: true },
+            ["recall"] => NodeCall::Recall,
+            ["agg"] => NodeCall::Aggregate { fix: false },
+            ["agg", "fix"] => NodeCall::Aggregate { fix: true },
+            ["x", round] => NodeCall::Round { round: number(round, "r")?, fix: false },
+            ["x", round, "fix"] => NodeCall::Round { round: number(round, "r")?, fix: true },
+            ["x", round, call] => NodeCall::Tool { round: number(round, "r")?, call: number(call, "t")? },
             _ => return None,
         };
         Some(EffectPosition { node, generation, part })
@@ -73,9 +73,9 @@ impl EffectPosition {
     /// The answer this call is to correct, for a correction.
     pub(crate) fn corrects(self) -> Option<EffectPosition> {
         let part = match self.part {
-            Part::Plan { ask, fix: true } => Part::Plan { ask, fix: false },
-            Part::Round { round, fix: true } => Part::Round { round, fix: false },
-            Part::Aggregate { fix: true } => Part::Aggregate { fix: false },
+            NodeCall::Plan { ask, fix: true } => NodeCall::Plan { ask, fix: false },
+            NodeCall::Round { round, fix: true } => NodeCall::Round { round, fix: false },
+            NodeCall::Aggregate { fix: true } => NodeCall::Aggregate { fix: false },
             _ => return None,
         };
         Some(EffectPosition { part, ..self })
@@ -89,12 +89,12 @@ mod tests {
     #[test]
     fn an_effect_id_parses_to_its_position() {
         for part in [
-            Part::Plan { ask: 1, fix: false },
-            Part::Plan { ask: 3, fix: true },
-            Part::Round { round: 6, fix: true },
-            Part::Tool { round: 2, call: 7 },
-            Part::Recall,
-            Part::Aggregate { fix: false },
+            NodeCall::Plan { ask: 1, fix: false },
+            NodeCall::Plan { ask: 3, fix: true },
+            NodeCall::Round { round: 6, fix: true },
+            NodeCall::Tool { round: 2, call: 7 },
+            NodeCall::Recall,
+            NodeCall::Aggregate { fix: false },
         ] {
             let position = EffectPosition { node: NodeNumber(9_999), generation: 2, part };
             assert_eq!(EffectPosition::of(&position.id("a1"), "a1"), Some(position));

@@ -8,11 +8,11 @@ use crate::facts::effect::{Finished, FinishedAs};
 use crate::facts::run::{Completed, Failed, ReportCreated, Stopped};
 use crate::facts::tree::NodeOutcome;
 use crate::ids::NodeNumber;
-use crate::lessons::{self, Learned};
+use crate::lessons::{self, LessonRef};
 use crate::run::{EffectState, Facts, Shared, StopReason, headline};
 use serde_json::{Value, json};
 
-const REPORTED: usize = 50;
+const MAX_LINES_REPORTED: usize = 50;
 
 impl State {
     pub(super) fn end(&self, shared: &Shared, facts: &mut Facts) {
@@ -40,7 +40,7 @@ impl State {
         match reason {
             StopReason::Completed => {
                 let verified =
-                    |(number, _): &&(NodeNumber, Learned)| self.at(*number).outcome == Some(NodeOutcome::Success);
+                    |(number, _): &&(NodeNumber, LessonRef)| self.at(*number).outcome == Some(NodeOutcome::Success);
                 lessons::promote(self.lessons.iter().filter(verified).map(|(_, learned)| *learned), facts);
                 facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() });
             }
@@ -118,14 +118,14 @@ impl State {
             lines.extend(why.map(|why| format!("{}: {}", node.title, why.chars().take(200).collect::<String>())));
             let skipped = node.plan.iter().flat_map(|plan| plan.skipped());
             lines.extend(skipped.map(|step| format!("{}: skipped", step.of.title)));
-            if lines.len() >= REPORTED {
+            if lines.len() >= MAX_LINES_REPORTED {
                 break;
             }
         }
         lines.extend(
             self.root().and_then(|root| root.synthesis.as_ref()).iter().flat_map(|synthesis| synthesis.gaps.clone()),
         );
-        lines.truncate(REPORTED);
+        lines.truncate(MAX_LINES_REPORTED);
         lines
     }
 
@@ -151,6 +151,6 @@ impl State {
         let documents = artifacts.filter_map(|artifact| {
             Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.headline() }))
         });
-        documents.take(REPORTED).collect()
+        documents.take(MAX_LINES_REPORTED).collect()
     }
 }

@@ -8,9 +8,9 @@ use crate::ids::{ArtifactId, DocumentId};
 use serde_json::{Map, Value};
 
 /// A payload that travels in the envelope; anything bigger is an artifact that is read by reference.
-pub const INLINE_JSON: usize = 4_000;
-const LONGEST_SUMMARY: usize = 4_000;
-const LONGEST_TAIL: usize = 600;
+pub const MAX_INLINE_JSON_BYTES: usize = 4_000;
+const MAX_SUMMARY_CHARS: usize = 4_000;
+const MAX_TAIL_CHARS: usize = 600;
 
 /// What the parent is told to read.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +73,7 @@ impl Artifact {
             || self.document.is_some_and(|document| document.to_string() == bare(name))
     }
 
-    /// A document for readers; data too big for the envelope is kept in one, but is data still.
+    /// A document for readers; data too big for the envelope is stored in one, but is data still.
     pub fn is_text(&self) -> bool {
         self.document.is_some() && self.kind != ArtifactType::Json
     }
@@ -98,10 +98,10 @@ pub fn envelope(
         (true, false) => EnvelopeKind::Document,
         (false, _) => EnvelopeKind::Json,
     };
-    let tail: String = node.tail_preview.chars().take(LONGEST_TAIL).collect();
+    let tail: String = node.tail_preview.chars().take(MAX_TAIL_CHARS).collect();
     Envelope {
         kind,
-        summary: result.summary.chars().take(LONGEST_SUMMARY).collect(),
+        summary: result.summary.chars().take(MAX_SUMMARY_CHARS).collect(),
         success_assessment: result.success_assessment.clone(),
         primary_artifact_id: primary,
         artifact_ids: artifacts.iter().map(|artifact| artifact.id).collect(),

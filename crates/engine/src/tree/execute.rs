@@ -1,17 +1,17 @@
 //! Executing nodes: rounds of tool calls until the node has a result.
 
 use super::answer::{ExecutorAnswer, MAX_ASKS, too_many_questions};
-use super::effect_id::{EffectPosition, Part};
+use super::effect_id::{EffectPosition, NodeCall};
 use super::envelope::{foreign_names, missing};
 use super::results::{MadeArtifact, shown};
 use super::state::State;
 use super::status::NodeRole;
 use crate::answer::MAX_TOOL_CALLS;
-use crate::calls::{self, Record};
+use crate::calls::{self, CallRecord};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::facts::tree::{self as fact, ArtifactType, ProposedResult};
 use crate::ids::{DocumentId, NodeNumber};
-use crate::lessons::Allowance;
+use crate::lessons::LessonQuota;
 use crate::run::{Facts, Shared};
 use crate::task::READ_SCRATCHPAD;
 use serde_json::json;
@@ -24,7 +24,7 @@ impl State {
         answer: ExecutorAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let EffectPosition { node: number, part: Part::Round { round, fix }, .. } = position else { return Ok(()) };
+        let EffectPosition { node: number, part: NodeCall::Round { round, fix }, .. } = position else { return Ok(()) };
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         if answer.question.is_some() && node.work.asked >= MAX_ASKS {
             return Err(vec![too_many_questions()]);
@@ -44,14 +44,14 @@ impl State {
             result.primary_artifact_label =
                 result.primary_artifact_label.take().or(primary.map(|artifact| artifact.name().to_owned()));
         }
-        let (tool_calls, left_out) = calls::recorded(answer.tool_calls, MAX_TOOL_CALLS);
+        let (tool_calls, left_out) = calls::calls_to_record(answer.tool_calls, MAX_TOOL_CALLS);
         let tools: Vec<String> = tool_calls.iter().map(|call| call.tool.clone()).collect();
         self.note(number, position.id(&self.tag).0, &answer.scratchpad, &tools, facts);
         self.register(shared, number, &answer.artifacts, facts);
         facts.push_at(node_ref, fact::ExecutorAnswered { round, result });
-        let mut lessons = Allowance::beside(&node.work.calls);
+        let mut lessons = LessonQuota::after(&node.work.calls);
         for (index, call) in tool_calls.into_iter().enumerate() {
-            let call_id = self.position(number, Part::Tool { round, call: index as u32 }).id(&self.tag);
+            let call_id = self.position(number, NodeCall::Tool { round, call: index as u32 }).id(&self.tag);
             let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
             facts.push_at(
                 node_ref,
@@ -62,7 +62,7 @@ impl State {
                     purpose: call.purpose,
                 },
             );
-            let for_all = calls::refused_for_all(index, MAX_TOOL_CALLS, left_out);
+            let for_all = calls::refusal_of_left_out(index, MAX_TOOL_CALLS, left_out);
             if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, MAX_TOOL_CALLS)) {
                 let record = calls::refused(&why, facts);
                 facts.push_at(node_ref, result_of(call_id, call.tool, record));
@@ -80,7 +80,7 @@ impl State {
         facts.push_at(
             self.node_ref_of(number),
             fact::ToolCallRequested {
-                call_id: self.position(number, Part::Recall).id(&self.tag),
+                call_id: self.position(number, NodeCall::Recall).id(&self.tag),
                 tool: READ_SCRATCHPAD.into(),
                 arguments: json!({}),
                 purpose: format!("what {agent} remembers"),
@@ -129,7 +129,7 @@ impl State {
     }
 }
 
-fn result_of(call_id: EffectId, tool: String, record: Record) -> fact::ToolCallResult {
-    let Record { ok, summary, result, chars, artifacts, lesson, .. } = record;
+fn result_of(call_id: EffectId, tool: String, record: CallRecord) -> fact::ToolCallResult {
+    let CallRecord { ok, summary, result, chars, artifacts, lesson, .. } = record;
     fact::ToolCallResult { call_id, tool, ok, summary, result, chars, artifacts, lesson }
 }

@@ -1,7 +1,7 @@
 //! The tree machine: every node plans or stays a leaf, delegates bands of steps to children, waits, aggregates,
 //! replans within its allowance, and hands its parent an envelope.
 //!
-//! All nodes share one log. It knows nothing of attempts or the clock; `run` keeps those, `ledger` the money.
+//! All nodes share one log. It knows nothing of attempts, the clock or money; `run` and `ledger` handle those.
 
 mod aggregate;
 pub mod answer;
@@ -36,7 +36,7 @@ use crate::prompt::{self, Size};
 use crate::run::{
     Facts, Input, Lane, NodeCommand, NodeRef, Refusal, Remedy, Rules, Shared, UserMessage, Want, no_such_node,
 };
-use effect_id::Part;
+use effect_id::NodeCall;
 use status::{NodeStatus, StepStatus};
 use wants::role_of;
 
@@ -51,7 +51,7 @@ impl Rules for State {
             Fact::Tree(fact) => self.record_own(shared, fact, event),
             Fact::Effect(fact) => self.record_effect(fact, event),
             Fact::Run(fact) => self.record_shared(shared, fact, event),
-            Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
+            Fact::Homework(_) | Fact::Task(_) | Fact::Unrecognized(_) => {}
         }
     }
 
@@ -70,13 +70,13 @@ impl Rules for State {
         let number = self.node_of(effect)?;
         let node = self.at(number);
         let sections = match position.part {
-            Part::Tool { .. } | Part::Recall => {
+            NodeCall::Tool { .. } | NodeCall::Recall => {
                 let call = node.work.calls.iter().find(|call| &call.id == effect)?;
                 return Some(Work::Tool(self.tool_call(shared, node, call)));
             }
-            Part::Plan { .. } => self.planner(shared, number, effect),
-            Part::Round { .. } => self.executor(shared, number, effect),
-            Part::Aggregate { .. } => self.aggregator(shared, number, effect),
+            NodeCall::Plan { .. } => self.planner(shared, number, effect),
+            NodeCall::Round { .. } => self.executor(shared, number, effect),
+            NodeCall::Aggregate { .. } => self.aggregator(shared, number, effect),
         };
         let rejected = position.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
         let size = if self.is_wrap_up(shared, number, position.part) { Size::WrapUp } else { Size::Ordinary };
@@ -105,7 +105,7 @@ impl Rules for State {
             return None;
         }
         match position.part {
-            Part::Tool { .. } | Part::Recall => {
+            NodeCall::Tool { .. } | NodeCall::Recall => {
                 let node = self.at(number);
                 let call = calls::open(&node.work.calls).find(|call| &call.id == effect);
                 call.filter(|_| node.uses_tools()).map(|call| Want::tool(shared, call))
@@ -118,15 +118,16 @@ impl Rules for State {
         self.node_of(effect).map(|number| self.node_ref_of(number)).unwrap_or_default()
     }
 
-    fn admit(&self, shared: &Shared, effect: &EffectId, call: Reserve, kept_back: Reserve) -> Admission {
-        self.node_of(effect)
-            .map_or(Admission::Fits, |number| self.accounts.admit(number, call, kept_back, shared.ledger.open > 0))
+    fn admit(&self, shared: &Shared, effect: &EffectId, call: Reserve, wrap_up_reserve: Reserve) -> Admission {
+        self.node_of(effect).map_or(Admission::Fits, |number| {
+            self.accounts.admit(number, call, wrap_up_reserve, shared.ledger.open > 0)
+        })
     }
 
     /// A message to a node is for it and those below; a queued one is for whoever plans or sums up.
     fn shows_message(&self, _shared: &Shared, effect: &EffectId, message: &UserMessage) -> bool {
         let Some(position) = self.position_of(effect) else { return false };
-        let in_time = message.lane == Lane::Steer || !matches!(position.part, Part::Round { .. });
+        let in_time = message.lane == Lane::Steer || !matches!(position.part, NodeCall::Round { .. });
         let addressed = message.node_id.is_none_or(|id| {
             self.node_of(effect).is_some_and(|number| self.path(number).any(|at| self.at(at).id == id))
         });
@@ -151,7 +152,7 @@ impl Rules for State {
         }
     }
 
-    fn order(&self, shared: &Shared, id: NodeId, order: NodeCommand, facts: &mut Facts) -> Result<(), Refusal> {
+    fn command_node(&self, shared: &Shared, id: NodeId, order: NodeCommand, facts: &mut Facts) -> Result<(), Refusal> {
         let Some(number) = self.number(id) else {
             return no_such_node(shared, id);
         };

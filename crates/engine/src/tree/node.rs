@@ -1,15 +1,15 @@
-//! One node: small enough that ten thousand fit, with texts that only prompts need kept short and content by reference.
+//! One node: small enough that ten thousand fit, with short texts where only prompts need them and content by reference.
 
 use super::answer::{MAX_ROUNDS, Synthesis};
 use super::envelope::Hint;
 use super::plan::Plan;
 use super::status::{NodeRole, NodeStatus};
 use crate::blob::BlobRef;
-use crate::calls::{Call, Rejected};
+use crate::calls::{RecordedCall, RejectedAnswer};
 use crate::effect::EffectId;
 use crate::facts::tree::{ArtifactType, Deliverable, Envelope, NodeOutcome, ProposedResult};
 use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, QuestionId};
-use crate::lessons::has_recalled;
+use crate::lessons::has_read_scratchpad;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use serde_json::Value;
@@ -44,7 +44,7 @@ pub struct Node {
     pub tail_preview: String,
     pub plan: Option<Box<Plan>>,
     pub replans: u32,
-    pub work: Box<Working>,
+    pub work: Box<GenerationWork>,
     pub artifacts: Vec<Artifact>,
     /// Artifacts before this one belong to earlier generations.
     pub first_artifact: usize,
@@ -72,7 +72,7 @@ pub struct Node {
 
 /// The state of one generation's work; dropped when it ends.
 #[derive(Clone, Debug)]
-pub struct Working {
+pub struct GenerationWork {
     /// The number of the current planner call, from 1.
     pub ask: u32,
     /// The executor's current round, from 1, and how many were answered.
@@ -80,11 +80,11 @@ pub struct Working {
     pub answered: u32,
     /// Questions the executor asked; each adds a round.
     pub asked: u32,
-    pub calls: Vec<Call>,
+    pub calls: Vec<RecordedCall>,
     pub result: Option<ProposedResult>,
     /// Why the last result was refused.
     pub refused: Vec<String>,
-    pub rejected: BTreeMap<EffectId, Rejected>,
+    pub rejected: BTreeMap<EffectId, RejectedAnswer>,
     pub replan: Option<String>,
     pub question: Option<QuestionId>,
     pub question_closed: bool,
@@ -92,9 +92,9 @@ pub struct Working {
     pub asking: BTreeSet<QuestionId>,
 }
 
-impl Default for Working {
+impl Default for GenerationWork {
     fn default() -> Self {
-        Working {
+        GenerationWork {
             ask: 1,
             round: 1,
             answered: 0,
@@ -111,7 +111,7 @@ impl Default for Working {
     }
 }
 
-impl Working {
+impl GenerationWork {
     /// How many rounds it has; a round that asked a question does not count.
     pub fn rounds(&self) -> u32 {
         MAX_ROUNDS + self.asked
@@ -168,7 +168,7 @@ impl Node {
 
     /// Whether it works as a subagent whose scratchpad was not read yet.
     pub(super) fn needs_recall(&self) -> bool {
-        self.agent.is_some() && self.asks_models() && !has_recalled(&self.work.calls)
+        self.agent.is_some() && self.asks_models() && !has_read_scratchpad(&self.work.calls)
     }
 
     /// Whether none of its questions is open.

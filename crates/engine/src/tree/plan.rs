@@ -38,7 +38,7 @@ pub struct Step {
     pub index: u32,
     pub status: StepStatus,
     /// Finished under an earlier version of the plan.
-    pub kept: bool,
+    pub carried_over: bool,
     /// The node that works on it, or the last one that did.
     pub child: Option<NodeNumber>,
 }
@@ -59,13 +59,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The next version: what earlier ones finished is kept.
+    /// The next version: steps that earlier ones finished are carried over.
     pub fn new(id: PlanId, version: u32, summary: String, bands: &[PlanBand], earlier: Option<Plan>) -> Plan {
         let mut finished: HashMap<String, Step> = HashMap::new();
         let mut steps = Vec::new();
         let named: HashSet<&str> = bands.iter().flat_map(|band| &band.steps).map(|step| step.id.as_str()).collect();
         let earlier = earlier.into_iter().flat_map(|plan| plan.steps);
-        for step in earlier.filter(|step| step.status == StepStatus::Completed).map(|step| Step { kept: true, ..step })
+        for step in
+            earlier.filter(|step| step.status == StepStatus::Completed).map(|step| Step { carried_over: true, ..step })
         {
             if named.contains(step.of.id.as_str()) {
                 finished.insert(step.of.id.clone(), step);
@@ -82,11 +83,12 @@ impl Plan {
                     band: band.index,
                     index: index as u32,
                     status: StepStatus::Pending,
-                    kept: false,
+                    carried_over: false,
                     child: None,
                 };
-                let kept = finished.remove(&of.id).map(|step| Step { band: band.index, index: index as u32, ..step });
-                steps.push(kept.unwrap_or(fresh));
+                let carried_over =
+                    finished.remove(&of.id).map(|step| Step { band: band.index, index: index as u32, ..step });
+                steps.push(carried_over.unwrap_or(fresh));
             }
             ranges.push(first..steps.len());
         }
@@ -151,7 +153,7 @@ impl Plan {
     /// The steps before the child's own: those of earlier bands, and those finished under earlier versions.
     pub fn before(&self, band: u32, child: NodeNumber) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| {
-            step.status.is_terminal() && step.child != Some(child) && (step.kept || step.band < band)
+            step.status.is_terminal() && step.child != Some(child) && (step.carried_over || step.band < band)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::answer::{MAX_ASKS, Mode, PlanAnswer, PlannerAnswer, too_many_questions};
 use super::create_node::executes_itself;
-use super::effect_id::{EffectPosition, Part};
+use super::effect_id::{EffectPosition, NodeCall};
 use super::plan::bands_of;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
@@ -26,7 +26,7 @@ impl State {
         answer: PlannerAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let EffectPosition { node: number, part: Part::Plan { ask, fix }, .. } = position else { return Ok(()) };
+        let EffectPosition { node: number, part: NodeCall::Plan { ask, fix }, .. } = position else { return Ok(()) };
         let key = position.id(&self.tag).0;
         if let Some(question) = answer.question {
             if ask > MAX_ASKS {
@@ -60,10 +60,10 @@ impl State {
         if node.depth >= budgets.max_depth {
             return Some(LimitReached { guard: "max_depth", limit: budgets.max_depth.into() });
         }
-        let kept = |id: &str| {
+        let carried_over = |id: &str| {
             node.plan.as_ref().and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed)
         };
-        let fresh = plan.steps().filter(|step| !kept(step.id.trim())).count();
+        let fresh = plan.steps().filter(|step| !carried_over(step.id.trim())).count();
         if fresh > self.nodes_left(shared) as usize {
             return Some(LimitReached { guard: "max_nodes", limit: budgets.max_nodes.into() });
         }
@@ -87,14 +87,14 @@ impl State {
         let plan_id: PlanId = facts.new_id();
         let version = earlier.map_or(1, |plan| plan.version + 1);
         let bands = bands_of(plan);
-        let kept =
+        let carried_over =
             |id: &str| earlier.and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed);
         let summary = Some(plan.summary.clone()).filter(|summary| !summary.is_empty());
         facts.push_at(node_ref, fact::PlanCreated { plan_id, version, summary, bands: bands.clone() });
         for band in bands {
             let step_ids = band.steps.iter().map(|step| step.id.clone()).collect();
             facts.push_at(node_ref, fact::PlanBandCreated { plan_id, band_index: band.index, step_ids });
-            let fresh = band.steps.into_iter().enumerate().filter(|(_, step)| !kept(&step.id));
+            let fresh = band.steps.into_iter().enumerate().filter(|(_, step)| !carried_over(&step.id));
             for (index, step) in fresh {
                 facts.push_at(
                     node_ref,

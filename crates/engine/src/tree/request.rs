@@ -2,12 +2,12 @@
 //! scratchpad, the envelopes of earlier bands and, when it aggregates, exactly what its children's hints name.
 
 use super::answer::MAX_ROUNDS;
-use super::effect_id::Part as At;
+use super::effect_id::NodeCall as At;
 use super::node::{Artifact, Node};
 use super::plan::Step;
 use super::state::State;
 use crate::answer::MAX_TOOL_CALLS;
-use crate::calls::Call;
+use crate::calls::RecordedCall;
 use crate::effect::{EffectId, ToolCall};
 use crate::ids::NodeNumber;
 use crate::lessons::{self, ADD_LESSON};
@@ -17,7 +17,7 @@ use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
 impl State {
-    pub(super) fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
+    pub(super) fn tool_call(&self, shared: &Shared, node: &Node, call: &RecordedCall) -> ToolCall {
         let mut granted: Vec<String> = shared.brief.tools.iter().map(|tool| tool.name.clone()).collect();
         match self.position_of(&call.id).map(|position| position.part) {
             Some(At::Recall) => granted = vec![READ_SCRATCHPAD.into()],
@@ -29,7 +29,7 @@ impl State {
             granted,
             home_document: Some(node.scratchpad),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
-            outside: shared.outside(&call.tool).cloned(),
+            external: shared.external_tool(&call.tool).cloned(),
             answered: shared.answered_question(&call.id),
             agent: node.agent.as_deref().map(|handle| shared.agent_id(handle)),
         }
@@ -38,7 +38,7 @@ impl State {
     pub(super) fn planner(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         out.add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
-        lessons::tell_agents(shared, &mut out);
+        lessons::list_agents(shared, &mut out);
         let node = self.at(number);
         if let Some(plan) = &node.plan {
             out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "steps": plan.steps.iter().map(step_line).collect::<Vec<_>>() }));
@@ -108,7 +108,7 @@ impl State {
             "depth": node.depth, "generation": node.generation,
         }));
         if let Some(handle) = &node.agent {
-            lessons::tell_who(shared, handle, &node.work.calls, &mut out);
+            lessons::describe_agent(shared, handle, &node.work.calls, &mut out);
         }
         if let Some(before) = node.retry_of.and_then(|id| self.node(id)) {
             out.add("retry_of", json!({ "node_id": before.id, "status": before.status, "error": before.error, "result": before.result }));

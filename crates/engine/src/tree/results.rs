@@ -3,15 +3,15 @@
 
 use super::aggregate::synthesis_document;
 use super::answer::{ArtifactAnswer, Synthesis};
-use super::effect_id::Part;
-use super::envelope::{INLINE_JSON, envelope, foreign_names, hint, missing};
+use super::effect_id::NodeCall;
+use super::envelope::{MAX_INLINE_JSON_BYTES, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
 use super::planning::guard_of;
 use super::state::State;
 use super::status::{NodeStatus, StepStatus};
 use crate::blob::BlobRef;
 use crate::budget::Exhausted;
-use crate::calls::Call;
+use crate::calls::RecordedCall;
 use crate::facts::tree::{self as fact, ArtifactType, NodeOutcome, ProposedResult, SuccessAssessment};
 use crate::ids::{ArtifactId, DocumentId, NodeNumber};
 use crate::run::{Facts, Shared, StopReason};
@@ -35,10 +35,10 @@ pub(super) struct MadeArtifact {
 pub(super) fn shown(text: &str, facts: &mut Facts) -> BlobRef {
     let length = text.chars().count();
     if length <= SHOWN_CHARS {
-        return facts.keep(Value::from(text).to_string());
+        return facts.store_text(Value::from(text).to_string());
     }
     let cut: String = text.chars().take(SHOWN_CHARS).collect();
-    facts.keep(Value::from(format!("{cut}\n[cut: {SHOWN_CHARS} of {length} characters shown]")).to_string())
+    facts.store_text(Value::from(format!("{cut}\n[cut: {SHOWN_CHARS} of {length} characters shown]")).to_string())
 }
 
 impl State {
@@ -76,8 +76,8 @@ impl State {
     ) -> MadeArtifact {
         let text = of.json.to_string();
         let whole = text.chars().count() <= SHOWN_CHARS;
-        let content = Some(if whole { facts.keep(text.clone()) } else { shown(&text, facts) });
-        if text.len() > INLINE_JSON {
+        let content = Some(if whole { facts.store_text(text.clone()) } else { shown(&text, facts) });
+        if text.len() > MAX_INLINE_JSON_BYTES {
             return self.documented(shared, number, of, &format!("```json\n{text}\n```\n"), content, facts);
         }
         let label = of.name().to_owned();
@@ -156,9 +156,9 @@ impl State {
     }
 
     /// The calls that were made together with the last answer.
-    fn calls_of_this_round(&self, number: NodeNumber) -> impl Iterator<Item = &Call> {
+    fn calls_of_this_round(&self, number: NodeNumber) -> impl Iterator<Item = &RecordedCall> {
         let node = self.at(number);
-        let of_this_round = |part| matches!(part, Part::Tool { round, .. } if round == node.work.round);
+        let of_this_round = |part| matches!(part, NodeCall::Tool { round, .. } if round == node.work.round);
         let calls = node.work.calls.iter();
         calls.filter(move |call| self.position_of(&call.id).is_some_and(|at| of_this_round(at.part)))
     }

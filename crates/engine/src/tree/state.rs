@@ -2,7 +2,7 @@
 //! that can move by themselves. A node's membership is recomputed only when one of its events is applied, so the cost of
 //! an event does not grow with the tree.
 
-use super::effect_id::{EffectPosition, Part};
+use super::effect_id::{EffectPosition, NodeCall};
 use super::node::Node;
 use super::status::NodeStatus;
 use crate::budget::Reserve;
@@ -10,7 +10,7 @@ use crate::calls;
 use crate::effect::EffectId;
 use crate::ids::{NodeId, NodeNumber, QuestionId};
 use crate::ledger::Accounts;
-use crate::lessons::Learned;
+use crate::lessons::LessonRef;
 use crate::run::{NodeRef, Shared};
 use crate::time::Timestamp;
 use std::cmp::Reverse;
@@ -26,22 +26,25 @@ pub struct State {
     pub(super) accounts: Accounts,
     /// Existing nodes plus planned steps, each of which will need a node. Counts against `max_nodes`.
     pub reserved_nodes: u32,
-    pub(super) flights: HashMap<EffectId, Flight>,
+    pub(super) open_calls: HashMap<EffectId, OpenCall>,
     pub(super) questions: HashMap<QuestionId, NodeNumber>,
+    /// Ready: nodes whose built-in tools are due.
     pub(super) tools: BTreeSet<NodeNumber>,
-    /// Deepest first, so that started work finishes before more is started.
+    /// Ready: nodes that want a model, deepest first, so that started work finishes before more is started.
     pub(super) ready: BTreeSet<(Reverse<u32>, NodeNumber)>,
-    pub(super) agenda: BTreeSet<NodeNumber>,
+    /// Ready: nodes that can move without a model, a tool or a person.
+    pub(super) movable: BTreeSet<NodeNumber>,
     /// How many nodes have each status.
     pub(super) counts: [u32; NodeStatus::ALL.len()],
     /// The run has ended and was not continued.
     pub(super) ended: bool,
     /// Lessons that subagents left, with the node of each.
-    pub(super) lessons: Vec<(NodeNumber, Learned)>,
+    pub(super) lessons: Vec<(NodeNumber, LessonRef)>,
 }
 
+/// A model call of a node in flight.
 #[derive(Clone, Debug)]
-pub(super) struct Flight {
+pub(super) struct OpenCall {
     pub node: NodeNumber,
     pub attempt: u32,
     pub reserve: Reserve,
@@ -156,28 +159,32 @@ impl State {
     }
 
     /// The model call a node waits for.
-    pub(super) fn call_wanted(&self, number: NodeNumber) -> Option<Part> {
+    pub(super) fn call_wanted(&self, number: NodeNumber) -> Option<NodeCall> {
         let node = self.at(number);
         let work = &node.work;
-        let rejected = |part: Part| work.rejected.contains_key(&self.position(number, part).id(&self.tag));
+        let rejected = |part: NodeCall| work.rejected.contains_key(&self.position(number, part).id(&self.tag));
         // Called at every event; most nodes never have a rejected answer, so the id is rarely needed.
-        let whole = |part: Part| work.rejected.is_empty() || !rejected(part);
-        let first_whole =
-            |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
+        let whole = |part: NodeCall| work.rejected.is_empty() || !rejected(part);
+        let first_whole = |first: NodeCall, fix: NodeCall| {
+            if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) }
+        };
         match node.status {
             _ if node.needs_recall() => None,
             NodeStatus::Planning => {
-                first_whole(Part::Plan { ask: work.ask, fix: false }, Part::Plan { ask: work.ask, fix: true })
+                first_whole(NodeCall::Plan { ask: work.ask, fix: false }, NodeCall::Plan { ask: work.ask, fix: true })
             }
             NodeStatus::Executing
                 if work.answered < work.round
                     && work.round <= work.rounds()
                     && calls::open(&work.calls).next().is_none() =>
             {
-                first_whole(Part::Round { round: work.round, fix: false }, Part::Round { round: work.round, fix: true })
+                first_whole(
+                    NodeCall::Round { round: work.round, fix: false },
+                    NodeCall::Round { round: work.round, fix: true },
+                )
             }
             NodeStatus::Aggregating if work.result.is_none() => {
-                first_whole(Part::Aggregate { fix: false }, Part::Aggregate { fix: true })
+                first_whole(NodeCall::Aggregate { fix: false }, NodeCall::Aggregate { fix: true })
             }
             _ => None,
         }
@@ -207,7 +214,7 @@ impl State {
         EffectPosition::of(effect, &self.tag)
     }
 
-    pub(super) fn position(&self, number: NodeNumber, part: Part) -> EffectPosition {
+    pub(super) fn position(&self, number: NodeNumber, part: NodeCall) -> EffectPosition {
         EffectPosition { node: number, generation: self.at(number).generation, part }
     }
 
@@ -220,7 +227,7 @@ impl State {
         let moves = live && self.move_of(number).is_some();
         put(&mut self.tools, number, uses_tools);
         put(&mut self.ready, key, wants_model);
-        put(&mut self.agenda, number, moves);
+        put(&mut self.movable, number, moves);
     }
 
     pub(super) fn nodes_left(&self, shared: &Shared) -> u32 {

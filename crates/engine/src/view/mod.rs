@@ -19,7 +19,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 
 /// Stored checkpoints of another format are folded anew.
-pub const FORMAT: i64 = 2;
+pub const CHECKPOINT_FORMAT: i64 = 3;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct View {
@@ -42,7 +42,7 @@ enum Body {
 impl View {
     /// The view after a run's first event; `None` when the log does not begin with `run.queued`.
     pub fn from_first_event(first: &Event) -> Option<View> {
-        let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
+        let Fact::Run(facts::RunFact::Queued(brief)) = &first.fact else { return None };
         let body = match brief.kind {
             Kind::Homework => Body::Homework { state: Box::default(), iterations: BTreeMap::new() },
             Kind::Tree => Body::Tree(Box::default()),
@@ -115,7 +115,7 @@ impl View {
         }
     }
 
-    /// The text of a checkpoint, in the format `FORMAT`.
+    /// The text of a checkpoint, in the format `CHECKPOINT_FORMAT`.
     pub fn encode(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }

@@ -3,8 +3,8 @@
 use crate::budget::Settled;
 use crate::event::Event;
 use crate::facts::effect::{Finished, FinishedAs};
-use crate::facts::tree::{NodeCreated, NodeOutcome, PlanCreated, Tree as T};
-use crate::facts::{Effect as E, Fact};
+use crate::facts::tree::{NodeCreated, NodeOutcome, PlanCreated, TreeFact};
+use crate::facts::{EffectFact, Fact};
 use crate::ids::{DocumentId, NodeId, NodeNumber};
 use crate::money::Usd;
 use crate::projection::KindFields;
@@ -69,14 +69,14 @@ impl TreeColumns {
     /// `shared` is the state before the event.
     pub(super) fn apply(&mut self, shared: &Shared, event: &Event) {
         match &event.fact {
-            Fact::Tree(T::NodeCreated(fact)) => self.created(shared, fact, event),
+            Fact::Tree(TreeFact::NodeCreated(fact)) => self.created(shared, fact, event),
             Fact::Tree(fact) => {
                 if let Some(number) = self.number(event.node_id) {
                     self.apply_to_node(number.index(), shared, fact, event);
                 }
             }
             Fact::Effect(fact) => self.apply_effect(shared, fact, event),
-            Fact::Run(_) | Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
+            Fact::Run(_) | Fact::Homework(_) | Fact::Task(_) | Fact::Unrecognized(_) => {}
         }
     }
 
@@ -124,59 +124,59 @@ impl TreeColumns {
         nodes.ended_ms.push(None);
     }
 
-    fn apply_to_node(&mut self, at: usize, shared: &Shared, fact: &T, event: &Event) {
+    fn apply_to_node(&mut self, at: usize, shared: &Shared, fact: &TreeFact, event: &Event) {
         match fact {
-            T::ScratchpadLinked(fact) if at == 0 => self.root_pad = Some(fact.scratchpad_doc_id),
-            T::NodeStatusChanged(fact) => {
+            TreeFact::ScratchpadLinked(fact) if at == 0 => self.root_pad = Some(fact.scratchpad_doc_id),
+            TreeFact::NodeStatusChanged(fact) => {
                 self.set_status(at, fact.status);
                 self.nodes.role[at] = fact.role;
                 self.nodes.message[at].clone_from(&fact.message);
             }
-            T::PlanCreated(fact) => self.planned(at, fact),
-            T::StepStatusChanged(fact) => {
+            TreeFact::PlanCreated(fact) => self.planned(at, fact),
+            TreeFact::StepStatusChanged(fact) => {
                 self.step(at, &fact.step_id).into_iter().for_each(|step| step.status = fact.status)
             }
-            T::NodeDelegated(fact) => {
+            TreeFact::NodeDelegated(fact) => {
                 let child = self.number(Some(fact.child_node_id));
                 if let Some(step) = self.step(at, &fact.step_id) {
                     (step.child, step.title) = (child, String::new());
                 }
             }
-            T::ToolCallResult(_) => self.up_from(at, |nodes, number| nodes.tool_calls[number] += 1),
-            T::ArtifactCreated(_) => self.nodes.artifacts[at] += 1,
-            T::ReplanRequested(_) => self.begin_again(at, self.nodes.generation[at] + 1),
-            T::NodeCompleted(fact) => {
+            TreeFact::ToolCallResult(_) => self.up_from(at, |nodes, number| nodes.tool_calls[number] += 1),
+            TreeFact::ArtifactCreated(_) => self.nodes.artifacts[at] += 1,
+            TreeFact::ReplanRequested(_) => self.begin_again(at, self.nodes.generation[at] + 1),
+            TreeFact::NodeCompleted(fact) => {
                 self.end(at, NodeStatus::Completed, shared, event);
                 self.nodes.outcome[at] = Some(fact.outcome);
             }
-            T::NodeFailed(fact) => {
+            TreeFact::NodeFailed(fact) => {
                 self.end(at, NodeStatus::Failed, shared, event);
                 self.nodes.error[at] = Some(fact.error.clone());
             }
-            T::NodeCanceled(_) => {
+            TreeFact::NodeCanceled(_) => {
                 self.end(at, NodeStatus::Canceled, shared, event);
                 self.nodes.error[at] = Some(CANCELED.into());
             }
-            T::NodeReopened(fact) => {
+            TreeFact::NodeReopened(fact) => {
                 self.begin_again(at, fact.generation);
                 if fact.caused_by != self.nodes.id[at] {
                     self.set_status(at, NodeStatus::Waiting);
                 }
             }
-            T::NodePaused(_) => self.nodes.paused[at] = true,
-            T::NodeResumed(_) => self.nodes.paused[at] = false,
+            TreeFact::NodePaused(_) => self.nodes.paused[at] = true,
+            TreeFact::NodeResumed(_) => self.nodes.paused[at] = false,
             _ => {}
         }
     }
 
-    fn apply_effect(&mut self, shared: &Shared, fact: &E, event: &Event) {
+    fn apply_effect(&mut self, shared: &Shared, fact: &EffectFact, event: &Event) {
         let Some(at) = self.number(event.node_id).map(NodeNumber::index) else { return };
         match fact {
-            E::Started(_) => {
+            EffectFact::Started(_) => {
                 self.nodes.started_ms[at].get_or_insert(event.at.0 - shared.created_at.0);
             }
-            E::Finished(finished) => self.settled(at, shared, finished),
-            E::Unknown(_) | E::Resolved(_) => {}
+            EffectFact::Finished(finished) => self.settled(at, shared, finished),
+            EffectFact::Unknown(_) | EffectFact::Resolved(_) => {}
         }
     }
 
@@ -222,16 +222,16 @@ impl TreeColumns {
         (nodes.outcome[at], nodes.error[at], nodes.message[at], nodes.ended_ms[at]) = (None, None, None, None);
     }
 
-    /// Finished steps of earlier versions are kept, as in `tree::plan`.
+    /// Finished steps of earlier versions are carried over, as in `tree::plan`.
     fn planned(&mut self, at: usize, fact: &PlanCreated) {
         let earlier = self.plans.remove(&NodeNumber::from_index(at)).unwrap_or_default();
-        let (mut kept, mut finished) = (Vec::new(), HashMap::new());
+        let (mut steps, mut finished) = (Vec::new(), HashMap::new());
         let named = |id: &str| fact.bands.iter().flat_map(|band| &band.steps).any(|step| step.id == id);
         for step in earlier.into_iter().filter(|step| step.status == StepStatus::Completed) {
             if named(&step.id) {
                 finished.insert(step.id.clone(), step);
             } else {
-                kept.push(step);
+                steps.push(step);
             }
         }
         for band in &fact.bands {
@@ -245,10 +245,10 @@ impl TreeColumns {
                     child: None,
                 };
                 let done = finished.remove(&of.id).map(|step| PlannedStep { band: band.index, step: index, ..step });
-                kept.push(done.unwrap_or(fresh));
+                steps.push(done.unwrap_or(fresh));
             }
         }
-        self.plans.insert(NodeNumber::from_index(at), kept);
+        self.plans.insert(NodeNumber::from_index(at), steps);
     }
 
     fn step(&mut self, at: usize, id: &str) -> Option<&mut PlannedStep> {

@@ -35,7 +35,7 @@ pub(crate) fn brief(objective: &str) -> Queued {
         arguments: arguments.into(),
         description: format!("{name} of the workspace"),
         read,
-        outside: None,
+        external: None,
     };
     Queued {
         kind: Kind::Homework,
@@ -161,10 +161,10 @@ impl Play {
         let due = self.run.due(self.now);
         if let Some(effect) = due.inline.first() {
             self.perform(effect);
-        } else if let Some(effect) = due.outside.first() {
-            if let Some(job) = self.run.intend(effect, self.now) {
+        } else if let Some(effect) = due.external.first() {
+            if let Some(attempt) = self.run.intend(effect, self.now) {
                 self.commit();
-                self.land(&job);
+                self.land(&attempt);
             }
         } else if let Some(at) = due.wake_at.filter(|_| self.run.shared.is_moving()) {
             self.now = self.now.max(at);
@@ -178,20 +178,21 @@ impl Play {
 
     /// A built-in tool, done at once.
     pub(crate) fn perform(&mut self, effect: &EffectId) {
-        let job = self.run.inline_job(effect, self.now).expect("the work");
-        let denied = match &job.work {
+        let attempt = self.run.inline_attempt(effect, self.now).expect("the work");
+        let denied = match &attempt.work {
             Work::Tool(call) => self.denied.get(&call.tool).cloned(),
             Work::Model(_) => None,
         };
-        let outcome = denied.map_or_else(|| tool(&job), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
+        let outcome =
+            denied.map_or_else(|| tool(&attempt), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
         self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
         self.commit();
     }
 
     /// The answer to a call arrives.
-    pub(crate) fn land(&mut self, job: &EffectAttempt) {
-        let outcome = self.answer(job);
-        self.run.outcome(&job.effect, job.attempt, outcome, None, self.now);
+    pub(crate) fn land(&mut self, attempt: &EffectAttempt) {
+        let outcome = self.answer(attempt);
+        self.run.outcome(&attempt.effect, attempt.number, outcome, None, self.now);
         self.commit();
     }
 
@@ -206,10 +207,10 @@ impl Play {
         self.now = self.run.shared.updated_at;
     }
 
-    fn answer(&mut self, job: &EffectAttempt) -> Outcome {
-        let Work::Model(call) = &job.work else { panic!("not a model call") };
+    fn answer(&mut self, attempt: &EffectAttempt) -> Outcome {
+        let Work::Model(call) = &attempt.work else { panic!("not a model call") };
         let usage = self.usage;
-        Outcome::Model((self.script)(call.role, job).map(|answer| ModelReply {
+        Outcome::Model((self.script)(call.role, attempt).map(|answer| ModelReply {
             text: answer.to_string(),
             usage,
             truncated: false,
@@ -222,8 +223,8 @@ impl Play {
         self.denied.insert(tool.into(), why.into());
     }
 
-    pub(crate) fn whole_text(&self, job: &EffectAttempt) -> String {
-        let Work::Model(call) = &job.work else { panic!("not a model call") };
+    pub(crate) fn whole_text(&self, attempt: &EffectAttempt) -> String {
+        let Work::Model(call) = &attempt.work else { panic!("not a model call") };
         let messages = call.request.render(|hash| self.blobs.get(&hash).cloned()).expect("every part is stored");
         messages.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n")
     }
@@ -234,8 +235,8 @@ impl Play {
 }
 
 /// A request's own words, stored parts marked.
-pub(crate) fn own_text(job: &EffectAttempt) -> String {
-    let Work::Model(call) = &job.work else { panic!("not a model call") };
+pub(crate) fn own_text(attempt: &EffectAttempt) -> String {
+    let Work::Model(call) = &attempt.work else { panic!("not a model call") };
     let parts = call.request.messages.iter().flat_map(|message| &message.parts);
     parts
         .map(|part| match part {
@@ -246,15 +247,15 @@ pub(crate) fn own_text(job: &EffectAttempt) -> String {
 }
 
 /// A tiny workspace: creating works, searching finds one document, anything else is refused.
-pub(crate) fn tool(job: &EffectAttempt) -> ToolOutcome {
-    let Work::Tool(call) = &job.work else { panic!("not a tool call") };
+pub(crate) fn tool(attempt: &EffectAttempt) -> ToolOutcome {
+    let Work::Tool(call) = &attempt.work else { panic!("not a tool call") };
     match call.tool.as_str() {
         "create_document" if call.arguments["title"].is_string() => {
-            let id = DocumentId(derive(START, &[job.effect.0.as_bytes()]));
+            let id = DocumentId(derive(START, &[attempt.effect.0.as_bytes()]));
             let title = call.arguments["title"].as_str().unwrap_or_default().to_owned();
             let link = Mutation::Link {
-                id: EdgeId(derive(START, &[job.effect.0.as_bytes(), b"edge"])),
-                project_id: job.run.home_project,
+                id: EdgeId(derive(START, &[attempt.effect.0.as_bytes(), b"edge"])),
+                project_id: attempt.run.home_project,
                 src: call.home_document.expect("a document to link under").0,
                 dst: id.0,
                 rel: DOCUMENT_HAS_DOCUMENT.into(),
@@ -262,7 +263,7 @@ pub(crate) fn tool(job: &EffectAttempt) -> ToolOutcome {
             };
             let created = Mutation::CreateDocument {
                 id,
-                project_id: job.run.home_project,
+                project_id: attempt.run.home_project,
                 title: title.clone(),
                 type_key: "document".into(),
                 content: call.arguments["content"].as_str().unwrap_or("text").into(),
@@ -303,14 +304,14 @@ pub(crate) fn tool(job: &EffectAttempt) -> ToolOutcome {
         "open_page" => shown(json!(format!("# {}", call.arguments["path"].as_str().unwrap_or_default()))),
         "page_action" => shown(json!(format!("{} was carried out", call.arguments["action"]))),
         "write_scratchpad" => {
-            let Scope::OnBehalf { agent, .. } = job.run.scope else { panic!("a subagent writes its own") };
+            let Scope::OnBehalf { agent, .. } = attempt.run.scope else { panic!("a subagent writes its own") };
             let content = call.arguments["content"].as_str().unwrap_or_default().to_owned();
             let based_on = call.arguments["version"].as_i64().unwrap_or_default();
             let write = Mutation::WriteScratchpad { agent, content, based_on, step: None };
             ToolOutcome { mutations: vec![write], ..shown(json!({ "version": based_on + 1 })) }
         }
         "add_lesson" => {
-            let id = LessonId(derive(START, &[job.effect.0.as_bytes(), b"lesson"]));
+            let id = LessonId(derive(START, &[attempt.effect.0.as_bytes(), b"lesson"]));
             let lesson = Mutation::AddLesson {
                 id,
                 agent: call.agent.expect("only subagents learn"),
@@ -369,7 +370,7 @@ pub(crate) fn golden_log(name: &str, played: impl FnOnce() -> Play) -> Vec<Event
     let events: Vec<Event> = log.lines().map(stored).collect();
     let mut head = engine::event::genesis(events[0].run_id);
     for event in &events {
-        assert!(!matches!(event.fact, engine::facts::Fact::Unknown(_)), "{} is still understood", event.kind());
+        assert!(!matches!(event.fact, engine::facts::Fact::Unrecognized(_)), "{} is still understood", event.kind());
         assert_eq!(event.link(head), event.hash, "the chain holds at {}", event.seq);
         head = event.hash;
     }

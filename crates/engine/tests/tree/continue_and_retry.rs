@@ -102,9 +102,9 @@ fn b1_a_failed_run_leaves_no_node_running_and_continues_where_they_were() {
 fn b9_a_question_of_a_run_that_fails_is_withdrawn_and_may_be_asked_again() {
     let broken = Rc::new(Cell::new(true));
     let fails = broken.clone();
-    let mut play = scripted(brief("Asks"), move |role, title, job| match (role, title) {
+    let mut play = scripted(brief("Asks"), move |role, title, attempt| match (role, title) {
         (Role::TreePlanner, _) => Some(Ok(plan(&[&["a", "b"]]))),
-        (Role::TreeExecutor, "Step a") if !own_text(job).contains("\"answer\":\"red\"") => {
+        (Role::TreeExecutor, "Step a") if !own_text(attempt).contains("\"answer\":\"red\"") => {
             Some(Ok(json!({ "question": { "text": "Which colour?" } })))
         }
         (Role::TreeExecutor, "Step b") if fails.get() => Some(Err(unauthorized())),
@@ -129,11 +129,11 @@ fn b9_a_question_of_a_run_that_fails_is_withdrawn_and_may_be_asked_again() {
 fn b9_canceling_a_node_withdraws_its_question_and_answers_nothing() {
     let seen: Rc<RefCell<Vec<String>>> = Rc::default();
     let requests = seen.clone();
-    let mut play = scripted(brief("Withdraw"), move |role, title, job| match (role, title) {
+    let mut play = scripted(brief("Withdraw"), move |role, title, attempt| match (role, title) {
         (Role::TreePlanner, _) => Some(Ok(plan(&[&["a", "b"]]))),
         (Role::TreeExecutor, "Step a") => Some(Ok(json!({ "question": { "text": "Which colour?" } }))),
         (Role::TreeAggregator, _) => {
-            requests.borrow_mut().push(own_text(job));
+            requests.borrow_mut().push(own_text(attempt));
             None
         }
         _ => None,
@@ -151,8 +151,8 @@ fn b9_canceling_a_node_withdraws_its_question_and_answers_nothing() {
 
 #[test]
 fn b9_a_default_that_is_taken_is_marked_as_one() {
-    let mut play = scripted(brief("Patience"), |role, _, job| {
-        let text = own_text(job);
+    let mut play = scripted(brief("Patience"), |role, _, attempt| {
+        let text = own_text(attempt);
         assert!(!text.contains("## questions") || text.contains("\"closed\":\"default\""), "{text}");
         (role == Role::TreePlanner && !text.contains("## questions"))
             .then(|| Ok(json!({ "question": { "text": "Deep or wide?", "default": "deep" } })))
@@ -203,14 +203,14 @@ fn b1_the_report_names_what_fell_short_and_nothing_of_what_was_replaced() {
 #[test]
 fn b1_a_retried_node_is_shown_why_the_first_one_failed() {
     let failures = Rc::new(Cell::new(0));
-    let mut play = scripted(brief("Told"), move |role, title, job| match (role, title) {
+    let mut play = scripted(brief("Told"), move |role, title, attempt| match (role, title) {
         (Role::TreePlanner, _) => Some(Ok(plan(&[&["a", "b"]]))),
         (Role::TreeExecutor, "Step a") if failures.get() < 2 => {
             failures.set(failures.get() + 1);
             Some(Ok(json!({})))
         }
         (Role::TreeExecutor, "Step a") => {
-            let text = own_text(job);
+            let text = own_text(attempt);
             assert!(text.contains("## retry_of\n") && text.contains("did not fit the schema"), "{text}");
             None
         }
@@ -244,14 +244,14 @@ fn b8_a_message_to_a_node_that_has_ended_is_refused_and_says_what_can_be_done() 
 fn t4_a_node_that_is_opened_again_still_has_its_notes() {
     let seen: Rc<RefCell<String>> = Rc::default();
     let request = seen.clone();
-    let mut play = scripted(brief("Notes"), move |role, _, job| match role {
+    let mut play = scripted(brief("Notes"), move |role, _, attempt| match role {
         Role::TreePlanner => {
             let mut answer = plan(&[&["a"]]);
             answer["scratchpad"] = json!({ "append_markdown": "The whole long thought.", "tail_preview": "thought" });
             Some(Ok(answer))
         }
         Role::TreeAggregator => {
-            *request.borrow_mut() = own_text(job);
+            *request.borrow_mut() = own_text(attempt);
             None
         }
         _ => None,

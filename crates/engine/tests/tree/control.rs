@@ -6,21 +6,21 @@ use engine::run::Status;
 /// Answers the root's planner with one band of two steps, and performs nothing else.
 fn answer_root_planner(play: &mut Play) {
     play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&effect, play.now).unwrap();
+    let effect = play.run.due(play.now).external[0].clone();
+    let attempt = play.run.intend(&effect, play.now).unwrap();
     let reply = engine::effect::ModelReply {
         text: plan(&[&["a", "b"]]).to_string(),
         usage: Default::default(),
         truncated: false,
         provider_request_id: None,
     };
-    play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+    play.run.outcome(&effect, attempt.number, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
 }
 
 #[test]
 fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_move() {
     let mut asked = 0;
-    let mut play = scripted(brief("Ask"), move |role, title, job| match (role, title) {
+    let mut play = scripted(brief("Ask"), move |role, title, attempt| match (role, title) {
         (Role::TreePlanner, "Ask") => Some(Ok(plan(&[&["a", "b"]]))),
         (Role::TreeExecutor, "Step a") => {
             asked += 1;
@@ -29,8 +29,8 @@ fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_m
                     json!({ "question": { "text": "Which colour?", "options": ["red", "blue"], "default": null }, "scratchpad": pad("asking") }),
                 ));
             }
-            assert!(own_text(job).contains("\"answer\":\"blue\""));
-            assert!(job.effect.0.ends_with(".n1.g1.x.r2"));
+            assert!(own_text(attempt).contains("\"answer\":\"blue\""));
+            assert!(attempt.effect.0.ends_with(".n1.g1.x.r2"));
             None
         }
         _ => None,
@@ -57,13 +57,13 @@ fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_m
 #[test]
 fn b9_a_question_with_a_default_is_answered_by_it_when_its_deadline_passes() {
     let mut asked = false;
-    let mut play = scripted(brief("Default"), move |role, _, job| {
+    let mut play = scripted(brief("Default"), move |role, _, attempt| {
         if role == Role::TreePlanner && !std::mem::replace(&mut asked, true) {
             return Some(Ok(json!({ "mode": "plan", "question": { "text": "Deep or wide?", "default": "deep" } })));
         }
         assert!(
             role != Role::TreePlanner
-                || own_text(job).contains("\"answer\":\"deep\"") && job.effect.0.ends_with(".n0.g1.plan.q2")
+                || own_text(attempt).contains("\"answer\":\"deep\"") && attempt.effect.0.ends_with(".n0.g1.plan.q2")
         );
         None
     });
@@ -84,8 +84,8 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
         (role == Role::TreePlanner && title == "Cancel").then(|| Ok(plan(&[&["a", "b"], &["c"]])))
     });
     play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&effect, play.now).unwrap();
+    let effect = play.run.due(play.now).external[0].clone();
+    let attempt = play.run.intend(&effect, play.now).unwrap();
     let reply = |text: String| {
         engine::effect::Outcome::Model(Ok(engine::effect::ModelReply {
             text,
@@ -94,20 +94,20 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
             provider_request_id: None,
         }))
     };
-    play.run.outcome(&effect, job.attempt, reply(plan(&[&["a", "b"], &["c"]]).to_string()), None, play.now);
-    let due = play.run.due(play.now).outside;
+    play.run.outcome(&effect, attempt.number, reply(plan(&[&["a", "b"], &["c"]]).to_string()), None, play.now);
+    let due = play.run.due(play.now).external;
     let (first, second) = (due[0].clone(), due[1].clone());
-    let job = play.run.intend(&first, play.now).unwrap();
+    let attempt = play.run.intend(&first, play.now).unwrap();
     play.commit();
     node(&mut play, "Step a", NodeCommand::Cancel);
     assert_eq!(payloads(&play, "tree.node_canceled"), [json!({ "disposition": "in_flight_unknown" })]);
     let spent = play.run.shared.ledger.spent.tokens;
-    play.run.outcome(&first, job.attempt, reply(done("late").to_string()), None, play.now);
+    play.run.outcome(&first, attempt.number, reply(done("late").to_string()), None, play.now);
     play.commit();
     assert_eq!(play.run.shared.ledger.spent.tokens, spent + 550, "the late answer is paid for");
     assert_eq!(status_of(&play, "Step a"), NodeStatus::Canceled);
     assert_eq!(count(&play, "tree.node_result"), 0, "and refused as a result");
-    assert_eq!(play.run.due(play.now).outside, [second], "its sibling goes on");
+    assert_eq!(play.run.due(play.now).external, [second], "its sibling goes on");
     play.go();
     check(&play);
     assert_eq!(play.run.shared.status(), Status::Completed);
@@ -126,7 +126,7 @@ fn b1_canceling_the_run_cancels_every_node_and_nothing_follows() {
         (role == Role::TreePlanner && title == "Cancel all").then(|| Ok(plan(&[&["a", "b"], &["c"]])))
     });
     play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
+    let effect = play.run.due(play.now).external[0].clone();
     play.run.intend(&effect, play.now).unwrap();
     play.commit();
     node(&mut play, "Cancel all", NodeCommand::Cancel);
@@ -208,8 +208,8 @@ fn b1_a_paused_subtree_starts_nothing_and_goes_on_where_it_was() {
 
 #[test]
 fn b8_a_message_to_a_node_is_shown_to_it_and_those_below_with_a_receipt() {
-    let mut play = scripted(brief("Steer"), |role, title, job| {
-        let text = own_text(job);
+    let mut play = scripted(brief("Steer"), |role, title, attempt| {
+        let text = own_text(attempt);
         assert_eq!(text.contains("Mind the gap"), title == "Step a", "{title}");
         (role == Role::TreePlanner && title == "Steer").then(|| Ok(plan(&[&["a", "b"]])))
     });
@@ -233,8 +233,8 @@ fn b8_a_message_to_a_node_is_shown_to_it_and_those_below_with_a_receipt() {
 fn called_out(objective: &str) -> (Play, engine::effect::EffectId, u32) {
     let mut play = scripted(brief(objective), |_, _, _| None);
     play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
-    let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
+    let effect = play.run.due(play.now).external[0].clone();
+    let attempt = play.run.intend(&effect, play.now).expect("there is room").number;
     play.commit();
     (play, effect, attempt)
 }
@@ -271,7 +271,7 @@ fn b2_commands_sent_while_no_driver_works_add_no_working_time() {
     play.run.take_over(Some(died.plus_ms(10_000)), play.now);
     play.commit();
     assert_eq!(play.run.shared.metrics.running_ms, 10_000, "up to the last sign of life of whoever drove it");
-    assert_eq!(play.run.due(play.now).outside, [effect]);
+    assert_eq!(play.run.due(play.now).external, [effect]);
 }
 
 #[test]
@@ -291,8 +291,8 @@ fn b1_a_step_retried_before_a_band_starts_ends_before_that_band() {
     while count(&play, "tree.replan_requested") == 0 {
         play.step(1);
     }
-    let effect = play.run.due(play.now).outside[0].clone();
-    let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
+    let effect = play.run.due(play.now).external[0].clone();
+    let attempt = play.run.intend(&effect, play.now).expect("there is room").number;
     play.commit();
     node(&mut play, "Again", NodeCommand::Pause);
     let reply = engine::effect::ModelReply {

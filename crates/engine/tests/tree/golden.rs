@@ -7,8 +7,8 @@ use engine::run::{NodeCommand, Status};
 
 /// A question, a tool call, data, a failure, a new plan, a pause, a cancel and a retry.
 fn eventful() -> Play {
-    let mut play = scripted(brief("Compare backup tools and recommend one"), |role, title, job| {
-        let text = own_text(job);
+    let mut play = scripted(brief("Compare backup tools and recommend one"), |role, title, attempt| {
+        let text = own_text(attempt);
         let answer = match (role, title) {
             (Role::TreePlanner, _) if text.contains("## replan_reason") => plan(&[&["d"]]),
             (Role::TreePlanner, "Step c") => plan(&[&["x", "y"]]),

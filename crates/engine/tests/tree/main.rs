@@ -35,8 +35,8 @@ fn brief(objective: &str) -> Queued {
 }
 
 /// The node a request is for: the one line that is not JSON.
-fn title(job: &EffectAttempt) -> String {
-    let text = own_text(job);
+fn title(attempt: &EffectAttempt) -> String {
+    let text = own_text(attempt);
     let mut titles = text.lines().filter_map(|line| line.strip_prefix("Node: "));
     let title = titles.next().expect("a title").to_owned();
     assert_eq!(titles.next(), None, "the prefix stands once");
@@ -83,9 +83,9 @@ fn scripted(
     brief: Queued,
     mut special: impl FnMut(Role, &str, &EffectAttempt) -> Option<Result<Value, CallError>> + 'static,
 ) -> Play {
-    Play::new(brief, move |role, job| {
-        let title = title(job);
-        special(role, &title, job).unwrap_or_else(|| {
+    Play::new(brief, move |role, attempt| {
+        let title = title(attempt);
+        special(role, &title, attempt).unwrap_or_else(|| {
             Ok(match role {
                 Role::TreePlanner => execute(),
                 Role::TreeExecutor => done("paper"),

@@ -53,11 +53,11 @@ fn t7_a_model_that_always_plans_ends_within_every_guard() {
 fn t7_a_plan_over_the_limits_gets_one_repair_that_states_them_and_then_the_node_does_the_work_itself() {
     let steps: Vec<Value> = (0..10_000).map(|index| json!({ "id": format!("s{index}"), "title": "x" })).collect();
     let huge = json!({ "mode": "plan", "plan": { "bands": [{ "steps": steps }] } });
-    let mut play = scripted(brief("Too much"), move |role, _, job| {
-        let Work::Model(call) = &job.work else { panic!("a model call") };
-        if job.effect.0.ends_with(".n0.g1.plan.fix") {
+    let mut play = scripted(brief("Too much"), move |role, _, attempt| {
+        let Work::Model(call) = &attempt.work else { panic!("a model call") };
+        if attempt.effect.0.ends_with(".n0.g1.plan.fix") {
             assert_eq!(call.request.messages.len(), 4);
-            assert!(own_text(job).contains("max_steps_per_band 4"));
+            assert!(own_text(attempt).contains("max_steps_per_band 4"));
         }
         (role == Role::TreePlanner).then(|| Ok(huge.clone()))
     });

@@ -23,9 +23,9 @@ fn bands(seed: u64, place: &str) -> Value {
     json!({ "mode": "plan", "plan": { "summary": "", "bands": bands } })
 }
 
-fn answer(seed: u64, faults: u64, role: Role, job: &EffectAttempt) -> Result<Value, CallError> {
-    let place = &job.effect.0;
-    let fault = draw(seed, &format!("{place} fault {}", job.attempt), 100);
+fn answer(seed: u64, faults: u64, role: Role, attempt: &EffectAttempt) -> Result<Value, CallError> {
+    let place = &attempt.effect.0;
+    let fault = draw(seed, &format!("{place} fault {}", attempt.number), 100);
     if fault < faults / 2 {
         return Err(play::rate_limited());
     }
@@ -114,7 +114,7 @@ impl Loose {
     fn send(&mut self) {
         let due = self.play.run.due(self.play.now);
         let play = &mut self.play;
-        self.out.extend(due.outside.iter().filter_map(|effect| play.run.intend(effect, play.now)));
+        self.out.extend(due.external.iter().filter_map(|effect| play.run.intend(effect, play.now)));
         play.commit();
     }
 
@@ -122,8 +122,8 @@ impl Loose {
         if let Some(effect) = self.play.run.due(self.play.now).inline.first().cloned() {
             self.play.perform(&effect);
         } else if !self.out.is_empty() {
-            let job = self.out.swap_remove(which % self.out.len());
-            self.play.land(&job);
+            let attempt = self.out.swap_remove(which % self.out.len());
+            self.play.land(&attempt);
         } else {
             self.play.now = self.play.now.plus_ms(5_000);
             self.play.run.tick(self.play.now);
@@ -136,7 +136,7 @@ fn tumble(seed: u64, faults: u64, tokens: Option<u64>) -> Play {
     let mut brief = brief("Tumble");
     (brief.budgets.max_nodes, brief.budgets.max_depth, brief.budgets.max_parallel) = (25, 3, 3);
     (brief.budgets.max_cost_usd, brief.budgets.max_tokens) = (None, tokens);
-    let mut play = Play::new(brief, move |role, job| answer(seed, faults, role, job));
+    let mut play = Play::new(brief, move |role, attempt| answer(seed, faults, role, attempt));
     play.usage.input = 2_000;
     play.run.take_over(None, play.now);
     play.commit();

@@ -19,9 +19,9 @@ fn last_outcomes(play: &Play) -> Vec<String> {
 #[test]
 fn t5_t6_a_document_that_was_appended_to_is_read_whole_by_the_parent() {
     let document = "0199aaaa-0000-7000-8000-000000000001";
-    let mut play = scripted(brief("Append"), move |role, _, job| match role {
+    let mut play = scripted(brief("Append"), move |role, _, attempt| match role {
         Role::TreePlanner => Some(Ok(plan(&[&["a"]]))),
-        Role::TreeExecutor if job.effect.0.ends_with("r1") => Some(Ok(
+        Role::TreeExecutor if attempt.effect.0.ends_with("r1") => Some(Ok(
             json!({ "tool_calls": [call("update_document", json!({ "document_id": document, "append": "second line" }))] }),
         )),
         Role::TreeExecutor => Some(Ok(json!({ "result": result("Log") }))),
@@ -41,13 +41,13 @@ fn t5_t6_a_document_that_was_appended_to_is_read_whole_by_the_parent() {
 fn t5_a_result_that_names_what_its_tools_failed_to_make_is_sent_back_with_the_reason() {
     let seen: Seen = Rc::default();
     let requests = seen.clone();
-    let mut play = scripted(brief("Pending"), move |role, _, job| match role {
+    let mut play = scripted(brief("Pending"), move |role, _, attempt| match role {
         Role::TreePlanner => Some(Ok(plan(&[&["a"]]))),
-        Role::TreeExecutor if job.effect.0.ends_with("r1") => Some(Ok(
+        Role::TreeExecutor if attempt.effect.0.ends_with("r1") => Some(Ok(
             json!({ "tool_calls": [call("create_document", json!({ "name": "The Report" }))], "result": result("The Report") }),
         )),
         Role::TreeExecutor => {
-            requests.borrow_mut().push(own_text(job));
+            requests.borrow_mut().push(own_text(attempt));
             Some(Ok(done("The Report")))
         }
         _ => None,
@@ -66,10 +66,10 @@ fn t5_a_result_that_names_what_its_tools_failed_to_make_is_sent_back_with_the_re
 fn t5_b14_a_result_whose_calls_failed_is_refused_once_and_is_then_partial() {
     let seen: Seen = Rc::default();
     let requests = seen.clone();
-    let mut play = scripted(brief("Blind"), move |role, _, job| match role {
+    let mut play = scripted(brief("Blind"), move |role, _, attempt| match role {
         Role::TreePlanner => Some(Ok(plan(&[&["a"]]))),
         Role::TreeExecutor => {
-            requests.borrow_mut().push(own_text(job));
+            requests.borrow_mut().push(own_text(attempt));
             let mut answer = done("Notes");
             answer["tool_calls"] = json!([call("no_such", json!({}))]);
             Some(Ok(answer))
@@ -112,9 +112,9 @@ fn t5_a_result_that_never_comes_to_what_it_names_fails_its_node_when_the_rounds_
 fn t5_a_leaf_that_does_not_deliver_is_asked_once_more_and_is_then_partial() {
     let nothing = || json!({ "result": { "summary": "trust me" } });
     for (repaired, outcome) in [(true, "success"), (false, "partial")] {
-        let mut play = scripted(brief("Deliver"), move |role, _, job| match role {
+        let mut play = scripted(brief("Deliver"), move |role, _, attempt| match role {
             Role::TreePlanner => Some(Ok(plan(&[&["a"]]))),
-            Role::TreeExecutor if repaired && job.effect.0.ends_with(".fix") => None,
+            Role::TreeExecutor if repaired && attempt.effect.0.ends_with(".fix") => None,
             Role::TreeExecutor => Some(Ok(nothing())),
             _ => None,
         });
@@ -133,7 +133,7 @@ fn t5_a_leaf_that_does_not_deliver_is_asked_once_more_and_is_then_partial() {
 fn t8_big_data_and_summaries_are_documents_that_later_bands_find_in_the_envelope() {
     let seen: Seen = Rc::default();
     let requests = seen.clone();
-    let mut play = scripted(brief("Big"), move |role, title, job| match (role, title) {
+    let mut play = scripted(brief("Big"), move |role, title, attempt| match (role, title) {
         (Role::TreePlanner, _) => Some(Ok(plan(&[&["a", "b"], &["c"]]))),
         (Role::TreeExecutor, "Step a") => Some(Ok(json!({
             "artifacts": [{ "type": "json", "label": "rows", "json": { "list": vec!["x".repeat(90); 90] } }, document("page", "# Page")],
@@ -141,7 +141,7 @@ fn t8_big_data_and_summaries_are_documents_that_later_bands_find_in_the_envelope
         (Role::TreeExecutor, "Step b") => Some(Ok(json!({
             "artifacts": [{ "type": "summary", "label": "short", "markdown": "In short." }], "result": { "summary": "short" } }))),
         (Role::TreeExecutor, _) => {
-            requests.borrow_mut().push(own_text(job));
+            requests.borrow_mut().push(own_text(attempt));
             None
         }
         _ => None,
@@ -172,8 +172,8 @@ fn t8_big_data_and_summaries_are_documents_that_later_bands_find_in_the_envelope
 
 #[test]
 fn t5_a_label_used_again_in_a_later_round_takes_the_place_of_the_first() {
-    let mut play = scripted(brief("Twice"), |role, _, job| {
-        (role == Role::TreeExecutor && job.effect.0.ends_with("r1")).then(|| {
+    let mut play = scripted(brief("Twice"), |role, _, attempt| {
+        (role == Role::TreeExecutor && attempt.effect.0.ends_with("r1")).then(|| {
             Ok(json!({ "artifacts": [document("paper", "draft")], "tool_calls": [call("search_documents", json!({ "query": "x" }))] }))
         })
     });
@@ -190,16 +190,16 @@ fn t5_a_label_used_again_in_a_later_round_takes_the_place_of_the_first() {
 
 #[test]
 fn t9_an_aggregator_that_may_not_replan_any_more_is_asked_for_a_result() {
-    let mut play = scripted(brief("Enough"), |role, _, job| match role {
+    let mut play = scripted(brief("Enough"), |role, _, attempt| match role {
         Role::TreePlanner => Some(Ok(plan(&[&["a"]]))),
-        Role::TreeAggregator if !job.effect.0.ends_with(".fix") => {
+        Role::TreeAggregator if !attempt.effect.0.ends_with(".fix") => {
             let mut answer = summed("synthesis");
             answer["result"] = Value::Null;
             answer["next"] = json!({ "should_replan": true, "reason": "more" });
             Some(Ok(answer))
         }
         Role::TreeAggregator => {
-            assert!(own_text(job).contains("no replans left: give a result"));
+            assert!(own_text(attempt).contains("no replans left: give a result"));
             None
         }
         _ => None,
@@ -212,8 +212,8 @@ fn t9_an_aggregator_that_may_not_replan_any_more_is_asked_for_a_result() {
 
 #[test]
 fn b9_a_question_uses_up_no_round_and_there_are_only_so_many() {
-    let mut play = scripted(brief("Late question"), |role, _, job| {
-        let text = own_text(job);
+    let mut play = scripted(brief("Late question"), |role, _, attempt| {
+        let text = own_text(attempt);
         let round = |of: u32| text.contains(&format!("## round\n{{\"max_tool_calls\":8,\"of\":6,\"round\":{of}}}"));
         let ask = json!({ "question": { "text": "Which way?" } });
         (role == Role::TreeExecutor).then(|| {
@@ -252,13 +252,13 @@ fn t8_the_steps_of_a_new_plan_see_what_the_old_one_finished() {
     let seen: Seen = Rc::default();
     let requests = seen.clone();
     let mut plans = 0;
-    let mut play = scripted(brief("Anew"), move |role, title, job| match (role, title) {
+    let mut play = scripted(brief("Anew"), move |role, title, attempt| match (role, title) {
         (Role::TreePlanner, _) => {
             plans += 1;
             Some(Ok(if plans == 1 { plan(&[&["a"], &["b"]]) } else { plan(&[&["new", "b"]]) }))
         }
         (Role::TreeExecutor, "Step new") => {
-            requests.borrow_mut().push(own_text(job));
+            requests.borrow_mut().push(own_text(attempt));
             None
         }
         (Role::TreeExecutor, _) => Some(Ok(done(&title.replace("Step ", "paper-")))),
@@ -281,12 +281,12 @@ fn t7_prompts_stay_below_their_cap_and_say_what_was_cut() {
     let sizes: Rc<RefCell<Vec<(Role, usize, bool)>>> = Rc::default();
     let seen = sizes.clone();
     let long = |text: &str, times: usize| text.repeat(times);
-    let mut play = scripted(brief("Long"), move |role, title, job| {
-        let engine::effect::Work::Model(model) = &job.work else { panic!("a model call") };
-        seen.borrow_mut().push((role, model.request.bytes(), own_text(job).contains("## trimmed\n")));
+    let mut play = scripted(brief("Long"), move |role, title, attempt| {
+        let engine::effect::Work::Model(model) = &attempt.work else { panic!("a model call") };
+        seen.borrow_mut().push((role, model.request.bytes(), own_text(attempt).contains("## trimmed\n")));
         let mut answer = match (role, title) {
             (Role::TreePlanner, _) => plan(&[&["a", "b", "c"], &["d"]]),
-            (Role::TreeExecutor, "Step d") if !job.effect.0.ends_with("r6") => json!({ "tool_calls":
+            (Role::TreeExecutor, "Step d") if !attempt.effect.0.ends_with("r6") => json!({ "tool_calls":
                 (0..8).map(|n| call("create_document", json!({ "title": format!("Page {n}"), "content": long("z", 9_000) }))).collect::<Vec<_>>() }),
             (Role::TreeExecutor, _) => {
                 let mut answer = done("paper");

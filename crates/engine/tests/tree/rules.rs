@@ -10,11 +10,11 @@ use std::rc::Rc;
 fn t3_t6_three_executors_write_and_the_parent_reads_exactly_those_three_and_writes_a_synthesis() {
     let seen: Rc<RefCell<Vec<String>>> = Rc::default();
     let requests = seen.clone();
-    let mut play = scripted(brief("Study three tools"), move |role, title, job| match role {
+    let mut play = scripted(brief("Study three tools"), move |role, title, attempt| match role {
         Role::TreePlanner => Some(Ok(plan(&[&["a", "b", "c"]]))),
         Role::TreeExecutor => Some(Ok(done(&title.replace("Step ", "paper-")))),
         _ => {
-            requests.borrow_mut().push(own_text(job));
+            requests.borrow_mut().push(own_text(attempt));
             None
         }
     });
@@ -81,11 +81,11 @@ fn t4_every_node_has_a_scratchpad_document_linked_along_the_tree_before_it_execu
 
 #[test]
 fn t2_t8_bands_run_in_order_and_later_ones_see_the_results_and_failures_of_earlier_ones() {
-    let mut play = scripted(brief("In order"), |role, title, job| match (role, title) {
+    let mut play = scripted(brief("In order"), |role, title, attempt| match (role, title) {
         (Role::TreePlanner, _) => Some(Ok(plan(&[&["a", "b"], &["c"]]))),
         (Role::TreeExecutor, "Step b") => Some(Ok(json!({ "tool_calls": [] }))),
         (Role::TreeExecutor, "Step c") => {
-            let text = own_text(job);
+            let text = own_text(attempt);
             assert!(
                 text.contains("## earlier_results\n")
                     && text.contains("paper is done")
@@ -111,16 +111,16 @@ fn t2_the_steps_of_a_band_overlap_in_time_within_max_parallel() {
     wide.budgets.max_parallel = 3;
     let mut play = scripted(wide, |role, _, _| (role == Role::TreePlanner).then(|| Ok(plan(&[&["a", "b", "c", "d"]]))));
     play.run.take_over(None, play.now);
-    let plan_call = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&plan_call, play.now).expect("the plan");
+    let plan_call = play.run.due(play.now).external[0].clone();
+    let attempt = play.run.intend(&plan_call, play.now).expect("the plan");
     let reply = engine::effect::ModelReply {
         text: plan(&[&["a", "b", "c", "d"]]).to_string(),
         usage: Default::default(),
         truncated: false,
         provider_request_id: None,
     };
-    play.run.outcome(&plan_call, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
-    let due = play.run.due(play.now).outside;
+    play.run.outcome(&plan_call, attempt.number, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+    let due = play.run.due(play.now).external;
     assert_eq!(
         due.iter().map(|effect| effect.0.split_once('.').expect("a tag").1).collect::<Vec<_>>(),
         ["n1.g1.x.r1", "n2.g1.x.r1", "n3.g1.x.r1"]
@@ -128,17 +128,17 @@ fn t2_the_steps_of_a_band_overlap_in_time_within_max_parallel() {
     for effect in &due {
         play.run.intend(effect, play.now).expect("goes out");
     }
-    assert!(play.run.due(play.now).outside.is_empty(), "max_parallel holds across the whole run");
+    assert!(play.run.due(play.now).external.is_empty(), "max_parallel holds across the whole run");
 }
 
 #[test]
 fn t8_t9_a_replan_is_versioned_keeps_what_is_finished_and_happens_at_most_max_replans_times() {
     let mut plans = 0;
-    let mut play = scripted(brief("Again"), move |role, title, job| match (role, title) {
+    let mut play = scripted(brief("Again"), move |role, title, attempt| match (role, title) {
         (Role::TreePlanner, _) => {
             plans += 1;
             if plans == 2 {
-                let text = own_text(job);
+                let text = own_text(attempt);
                 assert!(text.contains("## replan_reason\n\"b is missing\"") && text.contains("paper is done"));
             }
             Some(Ok(if plans == 1 { plan(&[&["a", "b"]]) } else { plan(&[&["a", "b2"]]) }))
@@ -175,19 +175,19 @@ fn t8_t9_a_replan_is_versioned_keeps_what_is_finished_and_happens_at_most_max_re
 fn t9_executors_see_their_tool_results_and_documents_made_by_tools_reach_the_parent() {
     let seen: Rc<RefCell<Vec<String>>> = Rc::default();
     let requests = seen.clone();
-    let mut play = scripted(brief("Tools"), move |role, _, job| match role {
+    let mut play = scripted(brief("Tools"), move |role, _, attempt| match role {
         Role::TreePlanner => Some(Ok(plan(&[&["a"]]))),
-        Role::TreeExecutor if job.effect.0.ends_with("r1") => Some(Ok(json!({ "tool_calls": [
+        Role::TreeExecutor if attempt.effect.0.ends_with("r1") => Some(Ok(json!({ "tool_calls": [
             { "tool": "search_documents", "arguments": { "query": "x" }, "purpose": "look" },
             { "tool": "create_document", "arguments": { "title": "Found", "content": "what was found" }, "purpose": "write" },
             { "tool": "no_such", "arguments": {}, "purpose": "err" }] }))),
         Role::TreeExecutor => {
-            let text = own_text(job);
+            let text = own_text(attempt);
             assert!(text.contains("## tool_results\n") && text.contains("\"label\":\"Found\""));
             Some(Ok(json!({ "result": result("Found") })))
         }
         _ => {
-            requests.borrow_mut().push(own_text(job));
+            requests.borrow_mut().push(own_text(attempt));
             None
         }
     });
@@ -204,13 +204,13 @@ fn t9_executors_see_their_tool_results_and_documents_made_by_tools_reach_the_par
 fn t5_json_payloads_reach_the_parent_small_ones_in_the_envelope() {
     let seen: Rc<RefCell<Vec<String>>> = Rc::default();
     let requests = seen.clone();
-    let mut play = scripted(brief("Data"), move |role, _, job| match role {
+    let mut play = scripted(brief("Data"), move |role, _, attempt| match role {
         Role::TreePlanner => Some(Ok(plan(&[&["a"]]))),
         Role::TreeExecutor => Some(Ok(json!({
             "artifacts": [{ "type": "json", "label": "figures", "json": { "answer": 42 } }, { "type": "json", "label": "big", "json": { "list": vec!["x".repeat(90); 90] } }],
             "result": { "kind": "json", "summary": "figures", "parent_hint": { "hint_type": "read_json", "artifact_labels": ["figures", "big"] } } }))),
         _ => {
-            requests.borrow_mut().push(own_text(job));
+            requests.borrow_mut().push(own_text(attempt));
             None
         }
     });
@@ -254,12 +254,12 @@ fn t6_the_aggregator_request_is_golden() {
     let seen: Rc<RefCell<String>> = Rc::default();
     let request = seen.clone();
     let mut play =
-        scripted(brief("Compare backup tools and recommend one"), move |role, title, job| match (role, title) {
+        scripted(brief("Compare backup tools and recommend one"), move |role, title, attempt| match (role, title) {
             (Role::TreePlanner, _) => Some(Ok(plan(&[&["a", "b"], &["c"]]))),
             (Role::TreeExecutor, "Step b") => Some(Ok(json!({}))),
             (Role::TreeExecutor, _) => Some(Ok(done(&title.replace("Step ", "paper-")))),
             _ => {
-                *request.borrow_mut() = own_text(job);
+                *request.borrow_mut() = own_text(attempt);
                 None
             }
         });

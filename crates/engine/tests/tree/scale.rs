@@ -16,8 +16,8 @@ fn grow(wide: usize, depth: usize) -> (Play, Duration) {
     let mut brief = brief("Grow");
     limits(&mut brief, wide as u32);
     let ids: Vec<String> = (0..wide).map(|index| format!("s{index}")).collect();
-    let mut play = Play::new(brief, move |role, job| {
-        let title = title(job);
+    let mut play = Play::new(brief, move |role, attempt| {
+        let title = title(attempt);
         let level = title.matches('/').count();
         Ok(match role {
             Role::TreePlanner => {

@@ -28,9 +28,9 @@ type Seen = Rc<RefCell<Vec<(Role, String, EffectAttempt)>>>;
 fn played(leaf: bool, fails: bool) -> (Play, Seen) {
     let seen = Seen::default();
     let asked = seen.clone();
-    let play = scripted(with_scout("Compare woods"), move |role, title, job| {
+    let play = scripted(with_scout("Compare woods"), move |role, title, attempt| {
         let before = asked.borrow().iter().filter(|(known, of, _)| (*known, of.as_str()) == (role, title)).count();
-        asked.borrow_mut().push((role, title.to_owned(), job.clone()));
+        asked.borrow_mut().push((role, title.to_owned(), attempt.clone()));
         match (role, title) {
             (Role::TreePlanner, "Compare woods") => Some(Ok(shared_out(leaf))),
             (Role::TreeExecutor, "Step a") if before == 0 => Some(Ok(learns("Oak is dear"))),
@@ -48,8 +48,8 @@ fn a5_b15_a_node_given_to_a_subagent_sees_its_scratchpad_at_every_call_and_succe
     check(&play);
     assert_eq!(play.run.shared.status(), Status::Completed);
     // Its planner, both rounds of its executor: all saw who it is and what it remembers, read once
-    for (role, title, job) in seen.borrow().iter() {
-        let text = play.whole_text(job);
+    for (role, title, attempt) in seen.borrow().iter() {
+        let text = play.whole_text(attempt);
         let given = title == "Step a";
         assert_eq!(text.contains("## your_scratchpad\n{\"handle\":\"scout\",\"scratchpad\":{\"content\":\"notes of an earlier errand\",\"version\":3}}"), given, "{role:?} {title}\n{text}");
         assert_eq!(text.contains("# You are a subagent"), given, "{role:?} {title}");
@@ -87,14 +87,14 @@ fn b15_what_a_node_learned_that_failed_stays_pending_though_the_run_completes() 
 #[test]
 fn a5_a_step_for_an_unknown_subagent_gets_one_repair_and_then_fails_its_node() {
     let mut asked = 0;
-    let mut play = scripted(with_scout("Compare woods"), move |role, title, job| {
+    let mut play = scripted(with_scout("Compare woods"), move |role, title, attempt| {
         (role == Role::TreePlanner && title == "Compare woods").then(|| {
             asked += 1;
             let mut answer = shared_out(true);
             if asked == 1 {
                 answer["plan"]["bands"][0]["steps"][0]["agent"] = json!("nobody");
             } else {
-                assert!(own_text(job).contains("is not one of this run's agents: scout"));
+                assert!(own_text(attempt).contains("is not one of this run's agents: scout"));
             }
             Ok(answer)
         })

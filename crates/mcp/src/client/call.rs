@@ -1,4 +1,4 @@
-//! One tool call: running, timed out, asking a question, or finished. In the older protocol version, a call that asks keeps its
+//! One tool call: running, timed out, asking a question, or finished. In the older protocol version, a call that asks holds its
 //! connection open until the answer. In the newer one, the server forgets the call, and it is sent again with the answer.
 
 use super::config::ServerConfig;
@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 /// A call ends after this many times its timeout, whatever progress it reports.
-const MOST_TIMEOUTS: u32 = 10;
+const MAX_TIMEOUTS_PER_CALL: u32 = 10;
 const WAIT_FOR_ANSWER: Duration = Duration::from_secs(24 * 3_600);
 /// The field with a key that is the same for every attempt at a call.
 const EFFECT_KEY: &str = "pleach/effect";
@@ -102,11 +102,11 @@ impl WaitingCall {
     }
 
     /// Passes the answer on. If it does not fit the question, the person is asked again.
-    pub(super) fn resume(self, told: &AnsweredQuestion) -> Result<RunningCall, Box<Paused>> {
+    pub(super) fn resume(self, answered: &AnsweredQuestion) -> Result<RunningCall, Box<OutcomeSoFar>> {
         if self.elicitation.reply.is_closed() {
             return Err(Box::new((connection_lost(&self.running.server), None)));
         }
-        match elicitation::read(&self.elicitation.request, &told.answer) {
+        match elicitation::read(&self.elicitation.request, &answered.answer) {
             Ok(result) => {
                 let WaitingCall { running, elicitation, .. } = self;
                 let _ = elicitation.reply.send(result);
@@ -119,12 +119,12 @@ impl WaitingCall {
     fn question(&self, wrong: Option<&str>) -> Outcome {
         let request = &self.elicitation.request;
         let text = elicitation::question(&self.running.server, request, wrong);
-        Outcome::Asks(ToolQuestion { text, options: elicitation::options(request), kept: Value::Null })
+        Outcome::Asks(ToolQuestion { text, options: elicitation::options(request), tool_state: Value::Null })
     }
 }
 
 /// The outcome for now, and the call itself if it waits for a person.
-pub(super) type Paused = (Outcome, Option<WaitingCall>);
+pub(super) type OutcomeSoFar = (Outcome, Option<WaitingCall>);
 
 fn connection_lost(server: &str) -> Outcome {
     Outcome::Lost(format!("the connection over which {server} asked was lost, so the call cannot continue"))
@@ -148,12 +148,12 @@ impl RunningCall {
         tool: &str,
         call: &ToolCall,
         effect: &EffectId,
-        told: &AnsweredQuestion,
-    ) -> Result<RunningCall, Box<Paused>> {
-        let Some(mut pending) = PendingInput::read(&told.kept) else {
+        answered: &AnsweredQuestion,
+    ) -> Result<RunningCall, Box<OutcomeSoFar>> {
+        let Some(mut pending) = PendingInput::read(&answered.tool_state) else {
             return Err(Box::new((connection_lost(&config.name), None)));
         };
-        match pending.take(&told.answer) {
+        match pending.take(&answered.answer) {
             Ok(true) => {
                 let mut parameters = parameters(tool, call, effect).with_input_responses(pending.answered);
                 parameters.request_state = pending.state;
@@ -183,8 +183,8 @@ impl RunningCall {
     }
 
     /// Waits until the call ends or asks. A call that needs its connection for the answer is returned too.
-    pub(super) async fn outcome(mut self) -> Paused {
-        let deadline = tokio::time::Instant::now() + self.timeout * MOST_TIMEOUTS;
+    pub(super) async fn outcome(mut self) -> OutcomeSoFar {
+        let deadline = tokio::time::Instant::now() + self.timeout * MAX_TIMEOUTS_PER_CALL;
         loop {
             let next = tokio::time::timeout(self.timeout, self.events.recv());
             let event = tokio::select! {
@@ -246,7 +246,7 @@ fn question(server: &str, pending: &PendingInput, wrong: Option<&str>) -> Outcom
     Outcome::Asks(ToolQuestion {
         text: elicitation::question(server, &request, wrong),
         options: elicitation::options(&request),
-        kept: serde_json::to_value(pending).unwrap_or_default(),
+        tool_state: serde_json::to_value(pending).unwrap_or_default(),
     })
 }
 

@@ -13,9 +13,9 @@ use tokio::io::{AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-/// The last lines of its stderr that are kept for error messages.
+/// How many of the last lines of its stderr error messages show.
 const STDERR_LINES: usize = 8;
-const LONGEST_LINE: usize = 400;
+const MAX_LINE_BYTES: usize = 400;
 /// How long it may take to exit after its input is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 const STDERR_DRAIN: Duration = Duration::from_millis(500);
@@ -73,7 +73,7 @@ impl Process {
     }
 }
 
-/// Reads stderr to its end. Keeps the beginning of each line, however long it is.
+/// Reads stderr to its end. Remembers the beginning of each line, however long it is.
 async fn read_stderr(stderr: impl AsyncRead + Unpin, name: String, lines: Arc<Mutex<VecDeque<String>>>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
@@ -81,7 +81,7 @@ async fn read_stderr(stderr: impl AsyncRead + Unpin, name: String, lines: Arc<Mu
         let part = part_of_line(&mut stderr).await.unwrap_or_default();
         let is_over = part.is_none();
         let (part, ended) = part.unwrap_or_default();
-        let room = LONGEST_LINE.saturating_sub(line.len());
+        let room = MAX_LINE_BYTES.saturating_sub(line.len());
         line.extend_from_slice(&part[..part.len().min(room)]);
         if ended || (is_over && !line.is_empty()) {
             let text = String::from_utf8_lossy(&line).into_owned();
@@ -118,6 +118,6 @@ mod tests {
         assert_eq!((lines.len(), lines.back().map(String::as_str)), (STDERR_LINES, Some("last line")));
         let endless = Arc::new(Mutex::new(VecDeque::new()));
         read_stderr("x".repeat(5_000_000).as_bytes(), "mail".into(), endless.clone()).await;
-        assert_eq!(endless.lock().unwrap().iter().map(String::len).collect::<Vec<_>>(), [LONGEST_LINE]);
+        assert_eq!(endless.lock().unwrap().iter().map(String::len).collect::<Vec<_>>(), [MAX_LINE_BYTES]);
     }
 }

@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
-const MOST_TIMEOUT_S: u64 = 3_600;
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT_SECONDS: u64 = 3_600;
 
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -87,9 +87,9 @@ impl ServerConfig {
             }
         };
         let timeout = match section.timeout_s {
-            None => TIMEOUT,
-            Some(seconds) if (1..=MOST_TIMEOUT_S).contains(&seconds) => Duration::from_secs(seconds),
-            Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; it must be 1 to {MOST_TIMEOUT_S}"))),
+            None => DEFAULT_TIMEOUT,
+            Some(seconds) if (1..=MAX_TIMEOUT_SECONDS).contains(&seconds) => Duration::from_secs(seconds),
+            Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; it must be 1 to {MAX_TIMEOUT_SECONDS}"))),
         };
         let approve = section.approve.as_deref().unwrap_or(Approval::Never.name());
         let approval = Approval::parse(approve)

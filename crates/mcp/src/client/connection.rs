@@ -5,8 +5,8 @@ use super::child::Process;
 use super::config::{ServerConfig, Transport};
 use super::http::BoundedClient;
 use super::messages;
-use effects::tools::{Approval, Offer, Offers};
-use engine::effect::Class;
+use effects::tools::{Approval, OfferedTool, OfferedTools};
+use engine::effect::RepeatSafety;
 use rmcp::ClientHandler;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -29,7 +29,7 @@ use tokio::sync::Mutex as AsyncMutex;
 /// To start the server and negotiate a protocol version. The probe for the newer version alone may take ten seconds.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(40);
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-const MOST_TOOLS: usize = 200;
+const MAX_TOOLS_PER_SERVER: usize = 200;
 
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
@@ -101,7 +101,7 @@ impl Connection {
         self.changed.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn offers(&self, config: &ServerConfig) -> Result<Offers, String> {
+    pub(super) async fn offers(&self, config: &ServerConfig) -> Result<OfferedTools, String> {
         self.changed.store(false, Ordering::Relaxed);
         let listed = tokio::time::timeout(LIST_TIMEOUT, self.peer.list_all_tools()).await;
         let tools = match listed {
@@ -110,10 +110,10 @@ impl Connection {
             Err(_) => return Err(format!("it did not list its tools within {} s", LIST_TIMEOUT.as_secs())),
         };
         let wanted = |tool: &Tool| config.tools.as_ref().is_none_or(|only| only.iter().any(|name| *name == tool.name));
-        let mut tools: Vec<Offer> =
-            tools.into_iter().filter(wanted).map(|tool| offered(config, tool)).take(MOST_TOOLS).collect();
+        let mut tools: Vec<OfferedTool> =
+            tools.into_iter().filter(wanted).map(|tool| offered(config, tool)).take(MAX_TOOLS_PER_SERVER).collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Offers { protocol: self.protocol.clone(), tools })
+        Ok(OfferedTools { protocol: self.protocol.clone(), tools })
     }
 
     pub(super) async fn close(&self) {
@@ -168,20 +168,20 @@ fn http_transport(
 
 /// A tool with its class. Only our configuration makes a tool read-only, never the server's hint. The hint that a call may be
 /// repeated counts only if no approval is needed, since a person approves one call at a time.
-fn offered(config: &ServerConfig, tool: Tool) -> Offer {
+fn offered(config: &ServerConfig, tool: Tool) -> OfferedTool {
     let hints = tool.annotations.unwrap_or_default();
     // A missing hint counts as unsafe.
     let hint = match (hints.read_only_hint, hints.idempotent_hint) {
-        (Some(true), _) => Class::ReadOnly,
-        (_, Some(true)) => Class::Idempotent,
-        _ => Class::Once,
+        (Some(true), _) => RepeatSafety::ReadOnly,
+        (_, Some(true)) => RepeatSafety::Idempotent,
+        _ => RepeatSafety::Once,
     };
     let class = match (config.read_only.iter().any(|name| *name == tool.name), hint, config.approval) {
-        (true, ..) => Class::ReadOnly,
-        (false, Class::ReadOnly | Class::Idempotent, Approval::Never) => Class::Idempotent,
-        (false, ..) => Class::Once,
+        (true, ..) => RepeatSafety::ReadOnly,
+        (false, RepeatSafety::ReadOnly | RepeatSafety::Idempotent, Approval::Never) => RepeatSafety::Idempotent,
+        (false, ..) => RepeatSafety::Once,
     };
-    Offer {
+    OfferedTool {
         name: format!("{}{}", config.prefix(), tool.name),
         description: tool.description.or(tool.title.map(Into::into)).unwrap_or_default().into_owned(),
         schema: Value::Object((*tool.input_schema).clone()),

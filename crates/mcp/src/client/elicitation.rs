@@ -26,8 +26,8 @@ impl PendingInput {
         Some(PendingInput { state: required.request_state, waiting, answered: BTreeMap::new() })
     }
 
-    pub(super) fn read(kept: &Value) -> Option<PendingInput> {
-        serde_json::from_value(kept.clone()).ok()
+    pub(super) fn read(tool_state: &Value) -> Option<PendingInput> {
+        serde_json::from_value(tool_state.clone()).ok()
     }
 
     pub(super) fn next(&self) -> Option<&Value> {
@@ -140,7 +140,7 @@ fn is_only_required(request: &Value, name: &str) -> bool {
     request["requestedSchema"]["required"].as_array().is_some_and(|required| required.len() == 1 && required[0] == name)
 }
 
-/// A text converted to the field's type. A text that cannot be converted is kept, and the schema refuses it.
+/// A text converted to the field's type. A text that cannot be converted stays a text, and the schema refuses it.
 fn typed(field: &Value, text: &str) -> Value {
     let number = || serde_json::from_str::<Value>(text).ok().filter(Value::is_number);
     match (field["type"].as_str(), text.to_lowercase().as_str()) {

@@ -1,7 +1,7 @@
 //! MCP over HTTP with a limit on the size of answers. The MCP library would read a body of any size, and treats an event that is
 //! too large as a broken connection. Here both become an error that answers the call.
 
-use super::messages::{MOST_BYTES, MessageError, Outline, error};
+use super::messages::{MAX_MESSAGE_BYTES, MessageError, MessageScanner, error};
 use futures::stream::{BoxStream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Client, Response, StatusCode};
@@ -18,7 +18,7 @@ const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The most that is read of an error response.
-const MOST_ERROR: usize = 64 * 1024;
+const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 type Failure = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -72,7 +72,14 @@ impl StreamableHttpClient for BoundedClient {
         custom_headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
         self.0
-            .get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, MOST_BYTES)
+            .get_stream_with_max_sse_event_size(
+                uri,
+                session_id,
+                last_event_id,
+                auth_header,
+                custom_headers,
+                MAX_MESSAGE_BYTES,
+            )
             .await
     }
 }
@@ -105,7 +112,7 @@ impl SentMessage {
                 Ok(StreamableHttpPostResponse::Sse(events(response, id), session))
             }
             Some(kind) if kind.starts_with(JSON) => {
-                let body = body(response, MOST_BYTES).await?.and_then(|body| check(&body).map(|()| body));
+                let body = body(response, MAX_MESSAGE_BYTES).await?.and_then(|body| check(&body).map(|()| body));
                 let read = match (&body, &id) {
                     (Ok(body), _) => serde_json::from_slice(body),
                     (Err(why), Some(id)) => serde_json::from_value(error(id, *why)),
@@ -132,7 +139,7 @@ impl SentMessage {
         }
         let retry_after = text_of(response.headers(), &RETRY_AFTER);
         let session = text_of(response.headers(), &SESSION);
-        let body = body(response, MOST_ERROR).await?.unwrap_or_default();
+        let body = body(response, MAX_ERROR_BYTES).await?.unwrap_or_default();
         let reported = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
             Ok(JsonRpcMessage::Error(reported)) => Some(reported),
             Ok(_) | Err(_) => None,
@@ -187,15 +194,15 @@ async fn body(mut response: Response, most: usize) -> Result<Result<Vec<u8>, Mes
 }
 
 fn check(message: &[u8]) -> Result<(), MessageError> {
-    let mut outline = Outline::default();
-    outline.take(message);
-    outline.error().map_or(Ok(()), Err)
+    let mut scanner = MessageScanner::default();
+    scanner.scan(message);
+    scanner.error().map_or(Ok(()), Err)
 }
 
 /// Why a stream of events ended.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
-    #[error("an event has more than {MOST_BYTES} bytes")]
+enum EventStreamError {
+    #[error("an event has more than {MAX_MESSAGE_BYTES} bytes")]
     TooLarge(usize),
     #[error(transparent)]
     Connection(#[from] reqwest::Error),
@@ -207,7 +214,7 @@ fn events(response: Response, id: Option<Value>) -> BoxStream<'static, Result<Ss
     let bytes = response.bytes_stream().map(move |chunk| {
         let chunk = chunk?;
         size.take(&chunk)?;
-        Ok::<_, Broken>(chunk)
+        Ok::<_, EventStreamError>(chunk)
     });
     SseStream::from_bytes_stream(bytes).map(move |event| error_for_call(event, id.as_ref())).boxed()
 }
@@ -217,7 +224,7 @@ fn error_for_call(event: Result<Sse, SseError>, id: Option<&Value>) -> Result<Ss
     let refused = match &event {
         Ok(event) => event.data.as_deref().and_then(|data| check(data.as_bytes()).err()),
         Err(SseError::Body(why)) => match why.downcast_ref() {
-            Some(Broken::TooLarge(bytes)) => Some(MessageError::TooLarge(*bytes)),
+            Some(EventStreamError::TooLarge(bytes)) => Some(MessageError::TooLarge(*bytes)),
             _ => None,
         },
         Err(_) => None,
@@ -237,7 +244,7 @@ struct EventSize {
 }
 
 impl EventSize {
-    fn take(&mut self, chunk: &[u8]) -> Result<(), Broken> {
+    fn take(&mut self, chunk: &[u8]) -> Result<(), EventStreamError> {
         for byte in chunk {
             let follows_cr = std::mem::replace(&mut self.after_cr, *byte == b'\r');
             match byte {
@@ -252,7 +259,7 @@ impl EventSize {
                 }
             }
         }
-        if self.bytes > MOST_BYTES { Err(Broken::TooLarge(self.bytes)) } else { Ok(()) }
+        if self.bytes > MAX_MESSAGE_BYTES { Err(EventStreamError::TooLarge(self.bytes)) } else { Ok(()) }
     }
 }
 
@@ -269,6 +276,6 @@ mod tests {
         assert_eq!((size.bytes, size.line), (1_200, 0));
         size.take(b"\r\ndata: x\n").unwrap();
         assert_eq!(size.bytes, 8);
-        assert!(size.take(&vec![b'x'; MOST_BYTES]).is_err());
+        assert!(size.take(&vec![b'x'; MAX_MESSAGE_BYTES]).is_err());
     }
 }

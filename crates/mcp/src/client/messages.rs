@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 /// The largest message in bytes.
-pub const MOST_BYTES: usize = 16_000_000;
+pub const MAX_MESSAGE_BYTES: usize = 16_000_000;
 /// The buffer between the server's output and the MCP library.
-const PIPE: usize = 64 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 /// Ids are numbers or short texts.
-const LONGEST_TOKEN: usize = 256;
-const CODE: i64 = -32_000;
+const MAX_ID_BYTES: usize = 256;
+const SERVER_ERROR_CODE: i64 = -32_000;
 
 /// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl std::fmt::Display for MessageError {
         match self {
             MessageError::TooLarge(bytes) => write!(
                 f,
-                "the result is too large: it has at least {bytes} bytes, and {MOST_BYTES} is the most; ask for less at once"
+                "the result is too large: it has at least {bytes} bytes, and {MAX_MESSAGE_BYTES} is the most; ask for less at once"
             ),
             MessageError::TooDeep => {
                 write!(f, "the result is nested deeper than {MAX_DEPTH} levels; ask for a flatter one")
@@ -36,12 +36,12 @@ impl std::fmt::Display for MessageError {
 
 /// The message that replaces a refused one.
 pub fn error(id: &Value, why: MessageError) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": CODE, "message": why.to_string()}})
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": SERVER_ERROR_CODE, "message": why.to_string()}})
 }
 
-/// The id, size and depth of a message, read from its bytes without keeping them.
+/// The id, size and depth of a message, read from its bytes without storing them.
 #[derive(Debug, Default)]
-pub struct Outline {
+pub struct MessageScanner {
     bytes: usize,
     depth: usize,
     deepest: usize,
@@ -55,8 +55,8 @@ pub struct Outline {
     is_request: bool,
 }
 
-impl Outline {
-    pub fn take(&mut self, bytes: &[u8]) {
+impl MessageScanner {
+    pub fn scan(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
         bytes.iter().for_each(|byte| self.byte(*byte));
     }
@@ -69,7 +69,7 @@ impl Outline {
                 b'"' => self.in_string = false,
                 _ => {}
             }
-            return self.keep(byte);
+            return self.push_token(byte);
         }
         match byte {
             b'"' => self.in_string = true,
@@ -93,11 +93,11 @@ impl Outline {
             byte if byte.is_ascii_whitespace() => return,
             _ => {}
         }
-        self.keep(byte);
+        self.push_token(byte);
     }
 
-    fn keep(&mut self, byte: u8) {
-        if self.depth == 1 && self.token.len() < LONGEST_TOKEN {
+    fn push_token(&mut self, byte: u8) {
+        if self.depth == 1 && self.token.len() < MAX_ID_BYTES {
             self.token.push(byte);
         }
     }
@@ -114,41 +114,41 @@ impl Outline {
     /// The limit that the message exceeds, if any.
     pub fn error(&self) -> Option<MessageError> {
         match self {
-            _ if self.bytes > MOST_BYTES => Some(MessageError::TooLarge(self.bytes)),
+            _ if self.bytes > MAX_MESSAGE_BYTES => Some(MessageError::TooLarge(self.bytes)),
             _ if self.deepest > MAX_DEPTH => Some(MessageError::TooDeep),
             _ => None,
         }
     }
 
     /// The id of the call that the message answers.
-    pub fn answers(&self) -> Option<&Value> {
+    pub fn answered_id(&self) -> Option<&Value> {
         self.id.as_ref().filter(|_| !self.is_request)
     }
 }
 
 /// A server's output with messages over the limits replaced.
 pub fn bounded(output: impl AsyncRead + Send + Unpin + 'static) -> impl AsyncRead + Send + Unpin + 'static {
-    let (to, from) = tokio::io::duplex(PIPE);
+    let (to, from) = tokio::io::duplex(BUFFER_BYTES);
     // Ends when the process exits or the reader is dropped.
     tokio::spawn(async move { pump(output, to).await });
     from
 }
 
 async fn pump(output: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> std::io::Result<()> {
-    let mut output = BufReader::with_capacity(PIPE, output);
-    let (mut outline, mut line) = (Outline::default(), Vec::new());
+    let mut output = BufReader::with_capacity(BUFFER_BYTES, output);
+    let (mut scanner, mut line) = (MessageScanner::default(), Vec::new());
     while let Some((part, ended)) = part_of_line(&mut output).await? {
-        outline.take(&part);
-        match outline.error() {
+        scanner.scan(&part);
+        match scanner.error() {
             None => line.extend_from_slice(&part),
             Some(_) => line = Vec::new(),
         }
         if ended {
-            let outline = std::mem::take(&mut outline);
+            let scanner = std::mem::take(&mut scanner);
             let mut line = std::mem::take(&mut line);
-            if let Some(why) = outline.error() {
-                line = outline.answers().map(|id| error(id, why).to_string().into_bytes()).unwrap_or_default();
-                tracing::warn!(%why, answered = outline.answers().is_some(), "refused a message of an MCP server");
+            if let Some(why) = scanner.error() {
+                line = scanner.answered_id().map(|id| error(id, why).to_string().into_bytes()).unwrap_or_default();
+                tracing::warn!(%why, answered = scanner.answered_id().is_some(), "refused a message of an MCP server");
             }
             line.push(b'\n');
             to.write_all(&line).await?;
@@ -174,10 +174,10 @@ mod tests {
     use super::*;
     use tokio::io::AsyncReadExt;
 
-    fn outline(text: &str) -> Outline {
-        let mut outline = Outline::default();
-        text.as_bytes().chunks(3).for_each(|part| outline.take(part));
-        outline
+    fn scanner(text: &str) -> MessageScanner {
+        let mut scanner = MessageScanner::default();
+        text.as_bytes().chunks(3).for_each(|part| scanner.scan(part));
+        scanner
     }
 
     #[test]
@@ -191,14 +191,14 @@ mod tests {
             ("", None),
             ("}}]]::,,", None),
         ] {
-            assert_eq!(outline(text).answers(), id.as_ref(), "{text}");
+            assert_eq!(scanner(text).answered_id(), id.as_ref(), "{text}");
         }
     }
 
     #[tokio::test]
     async fn r8_a_message_over_a_limit_is_replaced_by_an_error_and_others_pass() {
         // Given an output with a message that is too large, one that is too deep, and good ones between
-        let large = format!("{{\"result\":\"{}\",\"id\":1}}", "x".repeat(MOST_BYTES));
+        let large = format!("{{\"result\":\"{}\",\"id\":1}}", "x".repeat(MAX_MESSAGE_BYTES));
         let deep = format!("{{\"id\":2,\"result\":{}{}}}", "[".repeat(200), "]".repeat(200));
         let good = r#"{"jsonrpc":"2.0","id":3,"result":{}}"#;
         let output = format!("noise\n{large}\n{good}\n{deep}\n{good}\n");

@@ -15,8 +15,8 @@ pub use config::{ConfigError, ServerConfig, Transport, variables};
 use async_trait::async_trait;
 use call::{RunningCall, WaitingCall};
 use connection::Connection;
-use effects::tools::{Approval, Offer, Offers, Toolbox};
-use engine::effect::{Class, EffectId, Outcome, ToolCall};
+use effects::tools::{Approval, OfferedTool, OfferedTools, Toolbox};
+use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall};
 use engine::ids::ProjectId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +30,7 @@ const LIST_VALID_FOR: Duration = Duration::from_secs(30);
 /// How long a server that could not be reached is left alone.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// The most calls that wait for a person's answer with their connection open.
-const MOST_WAITING: usize = 200;
+const MAX_WAITING_CALLS: usize = 200;
 
 /// One MCP server.
 pub struct McpServer {
@@ -39,11 +39,11 @@ pub struct McpServer {
     waiting: Mutex<HashMap<EffectId, WaitingCall>>,
 }
 
-/// The connection and its list of tools. `failure` keeps every call from trying a server that does not answer.
+/// The connection and its list of tools. With a recent `failure`, calls do not try the server again.
 #[derive(Default)]
 struct ConnectionState {
     connection: Option<Arc<Connection>>,
-    offers: Option<(Instant, Offers)>,
+    offers: Option<(Instant, OfferedTools)>,
     failure: Option<(Instant, String)>,
 }
 
@@ -97,8 +97,8 @@ impl Toolbox for McpServer {
     }
 
     /// A tool that the configuration calls read-only needs no approval.
-    fn approval(&self, offer: &Offer) -> Approval {
-        if offer.class == Class::ReadOnly { Approval::Never } else { self.config.approval }
+    fn approval(&self, offer: &OfferedTool) -> Approval {
+        if offer.class == RepeatSafety::ReadOnly { Approval::Never } else { self.config.approval }
     }
 
     fn destination(&self, _call: &ToolCall) -> String {
@@ -115,10 +115,10 @@ impl Toolbox for McpServer {
         }
     }
 
-    async fn offers(&self) -> Result<Offers, String> {
+    async fn offers(&self) -> Result<OfferedTools, String> {
         let mut state = self.connection.lock().await;
         let connection = self.open(&mut state).await?;
-        let fresh = |(when, _): &&(Instant, Offers)| when.elapsed() < LIST_VALID_FOR && !connection.has_changed();
+        let fresh = |(when, _): &&(Instant, OfferedTools)| when.elapsed() < LIST_VALID_FOR && !connection.has_changed();
         if let Some((_, offers)) = state.offers.as_ref().filter(fresh) {
             return Ok(offers.clone());
         }
@@ -127,7 +127,7 @@ impl Toolbox for McpServer {
         Ok(offers)
     }
 
-    async fn call(&self, offer: &Offer, call: &ToolCall, effect: &EffectId) -> Outcome {
+    async fn call(&self, offer: &OfferedTool, call: &ToolCall, effect: &EffectId) -> Outcome {
         let connection = match self.connection().await {
             Ok(connection) => connection,
             Err(why) => return Outcome::Unavailable(format!("{} cannot be reached: {why}", self.config.name)),
@@ -135,8 +135,8 @@ impl Toolbox for McpServer {
         let tool = offer.name.strip_prefix(&self.config.prefix()).unwrap_or(&offer.name);
         let waiting = call.answered.as_ref().and_then(|_| self.waiting().remove(effect));
         let running = match (waiting, &call.answered) {
-            (Some(waiting), Some(told)) => waiting.resume(told),
-            (None, Some(told)) => RunningCall::resumed(&self.config, &connection, tool, call, effect, told),
+            (Some(waiting), Some(answered)) => waiting.resume(answered),
+            (None, Some(answered)) => RunningCall::resumed(&self.config, &connection, tool, call, effect, answered),
             (_, None) => Ok(RunningCall::begin(&self.config, &connection, tool, call, effect)),
         };
         let (outcome, waiting) = match running {
@@ -146,7 +146,7 @@ impl Toolbox for McpServer {
         if let Some(call) = waiting {
             let mut waiting = self.waiting();
             waiting.retain(|_, call| !call.is_stale());
-            if waiting.len() < MOST_WAITING {
+            if waiting.len() < MAX_WAITING_CALLS {
                 waiting.insert(effect.clone(), call);
             }
         }

@@ -5,7 +5,7 @@ use engine::effect::ToolOutcome;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
-const LONGEST_ERROR: usize = 2_000;
+const MAX_ERROR_CHARS: usize = 2_000;
 const UNREADABLE: &str = "[content of a kind that is not supported]";
 
 pub(super) fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
@@ -48,7 +48,7 @@ fn block(block: &ContentBlock) -> String {
 }
 
 pub(super) fn short(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_ERROR) {
+    match text.char_indices().nth(MAX_ERROR_CHARS) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-const MOST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 
 /// The collector, and the service name that spans carry.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ async fn accepted(answer: Response) -> Result<(), NotAccepted> {
         return Ok(());
     }
     if matches!(status.as_u16(), 429 | 500 | 502 | 503 | 504 | 401 | 403 | 404) {
-        let retry_after = retry_after(answer.headers(), SystemTime::now()).unwrap_or_default().min(MOST_RETRY_AFTER);
+        let retry_after = retry_after(answer.headers(), SystemTime::now()).unwrap_or_default().min(MAX_RETRY_AFTER);
         return Err(NotAccepted { why: format!("it answered {status}"), retry_after });
     }
     tracing::warn!(%status, "the collector refused some spans; they are dropped");

@@ -20,20 +20,20 @@ use tokio_util::sync::CancellationToken;
 
 const PAGE: usize = 500;
 /// Spans in one request.
-const TOGETHER: usize = 256;
-const AT_ONCE: usize = 16;
+const MAX_SPANS_PER_REQUEST: usize = 256;
+const RUNS_AT_ONCE: usize = 16;
 /// Another process may export a run this long after its exporter died.
-const HOLD: Duration = Duration::from_secs(60);
+const CLAIM_TIME: Duration = Duration::from_secs(60);
 /// What happens within this time is exported together.
-const GATHER: Duration = Duration::from_secs(1);
+const BATCH_DELAY: Duration = Duration::from_secs(1);
 /// Runs that changed without a message on `live` are found this often.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// The longest wait between two attempts at a collector that accepts nothing.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// How long the last export may take when the process stops.
-const LAST_ROUND: Duration = Duration::from_secs(3);
-/// Unfinished runs whose builder is kept in memory; the others are folded again from their log.
-const REMEMBERED: usize = 1_000;
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+/// Unfinished runs whose builder is cached; the others are folded again from their log.
+const MAX_CACHED_BUILDERS: usize = 1_000;
 
 pub struct Tracer {
     store: Arc<SqlStore>,
@@ -66,7 +66,7 @@ impl Tracer {
             let wait = match self.round(changed_runs.as_ref()).await {
                 Ok(()) => {
                     failures = 0;
-                    GATHER
+                    BATCH_DELAY
                 }
                 Err(pause) => {
                     failures += 1;
@@ -80,7 +80,7 @@ impl Tracer {
             let first = tokio::select! {
                 () = stop.cancelled() => break,
                 changed = changed.recv(), if failures == 0 => changed.ok(),
-                () = tokio::time::sleep(if failures == 0 { LOOK_EVERY } else { Duration::ZERO }) => None,
+                () = tokio::time::sleep(if failures == 0 { POLL_INTERVAL } else { Duration::ZERO }) => None,
             };
             changed_runs = first.map(|run| BTreeSet::from([run]));
             if let Some(changed_runs) = &mut changed_runs {
@@ -89,7 +89,7 @@ impl Tracer {
                 }
             }
         }
-        let _ = tokio::time::timeout(LAST_ROUND, self.round(None)).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.round(None)).await;
     }
 
     /// Exports everything there is, of these runs or of all.
@@ -99,7 +99,7 @@ impl Tracer {
         }
         let of: Option<Vec<RunId>> = of.map(|runs| runs.iter().copied().collect());
         loop {
-            let taken = self.store.take_unexported(of.as_deref(), AT_ONCE, HOLD).await?;
+            let taken = self.store.take_unexported(of.as_deref(), RUNS_AT_ONCE, CLAIM_TIME).await?;
             if taken.is_empty() {
                 return Ok(());
             }
@@ -130,20 +130,20 @@ impl Tracer {
                     spans.extend(ended);
                 }
             }
-            if spans.len() >= TOGETHER || (is_last && !spans.is_empty()) {
-                for some in spans.chunks(TOGETHER) {
+            if spans.len() >= MAX_SPANS_PER_REQUEST || (is_last && !spans.is_empty()) {
+                for some in spans.chunks(MAX_SPANS_PER_REQUEST) {
                     self.exporter.send(some).await.map_err(Pause::Collector)?;
                 }
                 spans.clear();
                 *exported = builder.seq.max(*exported);
-                self.store.mark_exported(run, *exported, HOLD).await?;
+                self.store.mark_exported(run, *exported, CLAIM_TIME).await?;
             }
             if is_last {
                 break;
             }
         }
         *exported = builder.seq.max(*exported);
-        if !builder.is_over() && self.builders.len() < REMEMBERED {
+        if !builder.is_over() && self.builders.len() < MAX_CACHED_BUILDERS {
             self.builders.insert(run, builder);
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Tracer {
 }
 
 fn backoff(pause: &Pause, failures: u32) -> Duration {
-    let doubled = GATHER.saturating_mul(1 << failures.min(6)).min(LONGEST_BACKOFF);
+    let doubled = BATCH_DELAY.saturating_mul(1 << failures.min(6)).min(MAX_BACKOFF);
     match pause {
         Pause::Store(error) => {
             tracing::warn!(%error, "the export of traces waits for the database");

@@ -5,7 +5,7 @@ use super::span::{Span, SpanId, SpanKind};
 use engine::effect::EffectId;
 use engine::event::Event;
 use engine::facts::effect::{Finished, FinishedAs, Started};
-use engine::facts::{Effect, Fact, Homework, Run, Tree};
+use engine::facts::{EffectFact, Fact, HomeworkFact, RunFact, TreeFact};
 use engine::ids::{NodeId, RunId};
 use engine::time::Timestamp;
 use serde_json::{Value, json};
@@ -76,21 +76,21 @@ impl SpanBuilder {
         }
     }
 
-    fn of_run(&mut self, event: &Event, fact: &Run) -> Vec<Span> {
+    fn of_run(&mut self, event: &Event, fact: &RunFact) -> Vec<Span> {
         match fact {
-            Run::Queued(queued) => {
+            RunFact::Queued(queued) => {
                 self.kind = queued.kind.name();
                 self.began = Some(event.at);
                 Vec::new()
             }
-            Run::Resumed(_) => {
+            RunFact::Resumed(_) => {
                 self.began.get_or_insert(event.at);
                 Vec::new()
             }
-            Run::Completed(_) => self.run_ended(event.at, json!("completed"), false),
-            Run::Canceled(_) => self.run_ended(event.at, json!("canceled"), false),
-            Run::Stopped(stopped) => self.run_ended(event.at, json!(stopped.stop_reason), false),
-            Run::Failed(failed) => self.run_ended(event.at, json!(failed.stop_reason), true),
+            RunFact::Completed(_) => self.run_ended(event.at, json!("completed"), false),
+            RunFact::Canceled(_) => self.run_ended(event.at, json!("canceled"), false),
+            RunFact::Stopped(stopped) => self.run_ended(event.at, json!(stopped.stop_reason), false),
+            RunFact::Failed(failed) => self.run_ended(event.at, json!(failed.stop_reason), true),
             _ => Vec::new(),
         }
     }
@@ -137,20 +137,20 @@ impl SpanBuilder {
         SpanId::of(self.run, &format!("run {}", self.stretch))
     }
 
-    fn of_effect(&mut self, event: &Event, fact: &Effect) -> Vec<Span> {
+    fn of_effect(&mut self, event: &Event, fact: &EffectFact) -> Vec<Span> {
         match fact {
-            Effect::Started(started) => {
+            EffectFact::Started(started) => {
                 self.began.get_or_insert(event.at);
                 self.started(event.at, started);
                 Vec::new()
             }
-            Effect::Finished(finished) => self.finished(event, finished),
-            Effect::Unknown(unknown) => {
+            EffectFact::Finished(finished) => self.finished(event, finished),
+            EffectFact::Unknown(unknown) => {
                 let call = self.attempts.remove(&(unknown.effect.clone(), unknown.attempt));
                 let span = |call| self.tool(event, &unknown.effect, &unknown.what, call, Some("unknown".into()));
                 call.map(|call| span(call.began)).into_iter().collect()
             }
-            Effect::Resolved(_) => Vec::new(),
+            EffectFact::Resolved(_) => Vec::new(),
         }
     }
 
@@ -226,31 +226,31 @@ impl SpanBuilder {
         Span { parent: Some(self.around(event, call)), error, ..span }
     }
 
-    fn of_tree(&mut self, event: &Event, fact: &Tree) -> Vec<Span> {
+    fn of_tree(&mut self, event: &Event, fact: &TreeFact) -> Vec<Span> {
         let Some(node) = event.node_id else { return Vec::new() };
         match fact {
-            Tree::NodeCreated(_) => {
+            TreeFact::NodeCreated(_) => {
                 let parent = event.parent_node_id;
                 self.nodes.insert(node, Node { began: Some(event.at), generation: 1, parent, role: "node" });
                 Vec::new()
             }
-            Tree::NodeStatusChanged(changed) => {
+            TreeFact::NodeStatusChanged(changed) => {
                 if let Some(node) = self.nodes.get_mut(&node) {
                     node.role = changed.role.name();
                 }
                 Vec::new()
             }
-            Tree::NodeReopened(reopened) => {
+            TreeFact::NodeReopened(reopened) => {
                 if let Some(node) = self.nodes.get_mut(&node) {
                     (node.began, node.generation) = (Some(event.at), reopened.generation);
                 }
                 Vec::new()
             }
-            Tree::NodeCompleted(_) => self.node_ended(event, node, None),
-            Tree::NodeFailed(_) => self.node_ended(event, node, Some("failed")),
-            Tree::NodeCanceled(_) => self.node_ended(event, node, Some("canceled")),
-            Tree::ToolCallRequested(asked) => self.tool_asked(event, &asked.call_id),
-            Tree::ToolCallResult(result) => self.tool_answered(event, &result.call_id, &result.tool, result.ok),
+            TreeFact::NodeCompleted(_) => self.node_ended(event, node, None),
+            TreeFact::NodeFailed(_) => self.node_ended(event, node, Some("failed")),
+            TreeFact::NodeCanceled(_) => self.node_ended(event, node, Some("canceled")),
+            TreeFact::ToolCallRequested(asked) => self.tool_asked(event, &asked.call_id),
+            TreeFact::ToolCallResult(result) => self.tool_answered(event, &result.call_id, &result.tool, result.ok),
             _ => Vec::new(),
         }
     }
@@ -277,15 +277,15 @@ impl SpanBuilder {
         }
     }
 
-    fn of_homework(&mut self, event: &Event, fact: &Homework) -> Vec<Span> {
+    fn of_homework(&mut self, event: &Event, fact: &HomeworkFact) -> Vec<Span> {
         match fact {
-            Homework::ToolCallRequested(asked) => self.tool_asked(event, &asked.call_id),
-            Homework::ToolCallResult(result) => self.tool_answered(event, &result.call_id, &result.tool, result.ok),
-            Homework::ExecutorStarted(started) => {
+            HomeworkFact::ToolCallRequested(asked) => self.tool_asked(event, &asked.call_id),
+            HomeworkFact::ToolCallResult(result) => self.tool_answered(event, &result.call_id, &result.tool, result.ok),
+            HomeworkFact::ExecutorStarted(started) => {
                 self.executors.insert((started.iteration, started.index), event.at);
                 Vec::new()
             }
-            Homework::ExecutorFinished(finished) => {
+            HomeworkFact::ExecutorFinished(finished) => {
                 let place = (finished.iteration, finished.index);
                 let Some(began) = self.executors.remove(&place) else { return Vec::new() };
                 let own = executor_span(self.run, place);

@@ -1,5 +1,5 @@
 //! Delivers notifications to webhooks: signed, at least once, retried over days. Each delivery is a row in the database;
-//! nothing is kept in memory between two attempts.
+//! nothing stays in memory between two attempts.
 
 mod signature;
 mod template;
@@ -7,9 +7,9 @@ mod template;
 pub use signature::{Secret, sign};
 
 use futures::future::join_all;
-use http_client::{PrivateAddresses, causes, check_url, guarded_builder, retry_after};
-use reqwest::Client;
+use http_client::{PrivateAddresses, UrlError, causes, guarded_builder, retry_after};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Client, Url};
 use runtime::live::Live;
 use runtime::ports::{Clock, StoreError};
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use tokio_util::sync::CancellationToken;
 const WAITS_S: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Another process may send a delivery this long after its sender died.
-const HOLD: Duration = Duration::from_secs(60);
-const AT_ONCE: usize = 8;
+const CLAIM_TIME: Duration = Duration::from_secs(60);
+const DELIVERIES_AT_ONCE: usize = 8;
 /// Deliveries that other processes write are found at least this often.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the last round may take when the process stops.
-const LAST_ROUND: Duration = Duration::from_secs(3);
-const GONE: u16 = 410;
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+const HTTP_GONE: u16 = 410;
 
 #[derive(Clone)]
 pub struct WebhookSender {
@@ -58,25 +58,25 @@ impl WebhookSender {
                     tokio::select! {
                         () = stop.cancelled() => break,
                         _ = lifecycle.recv() => {}
-                        () = tokio::time::sleep(LOOK_EVERY) => {}
+                        () = tokio::time::sleep(POLL_INTERVAL) => {}
                     }
                 }
                 Ok(_) => {}
                 Err(error) => {
                     tracing::warn!(%error, "the delivery of webhooks waits for the database");
-                    tokio::time::sleep(LOOK_EVERY).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
             if stop.is_cancelled() {
                 break;
             }
         }
-        let _ = tokio::time::timeout(LAST_ROUND, self.round()).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.round()).await;
     }
 
     /// Sends some of what is due; returns how many.
     async fn round(&self) -> Result<usize, StoreError> {
-        let taken = self.store.take_due(AT_ONCE, HOLD).await?;
+        let taken = self.store.take_due(DELIVERIES_AT_ONCE, CLAIM_TIME).await?;
         let sent = taken.iter().map(|(delivery, webhook)| self.deliver(delivery, webhook));
         join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(taken.len())
@@ -104,7 +104,7 @@ impl WebhookSender {
     ) -> Result<Attempted, StoreError> {
         Ok(match status {
             200..300 => Attempted { next: Next::Done, status: Some(status), error: None },
-            GONE => {
+            HTTP_GONE => {
                 let reason = "the receiver answered 410 Gone: it wants nothing more";
                 self.store.disable_webhook(webhook.id, reason).await?;
                 Attempted { next: Next::GiveUp, status: Some(status), error: Some(reason.into()) }
@@ -154,10 +154,23 @@ fn jitter() -> f64 {
     drawn as f64 / u64::MAX as f64
 }
 
+/// The URL of a webhook, or why nothing can be sent there.
+pub fn check_url(url: &str, private: PrivateAddresses) -> Result<Url, String> {
+    http_client::check_url(url, private).map_err(|error| refusal(&error))
+}
+
+fn refusal(error: &UrlError) -> String {
+    match error {
+        UrlError::Malformed(why) => why.clone(),
+        UrlError::PrivateHost(_) => format!("{error}, and webhooks_private does not allow those"),
+    }
+}
+
 fn send_error(error: &reqwest::Error) -> String {
-    match error.is_timeout() {
-        true => format!("no answer within {} s", TIMEOUT.as_secs()),
-        false => causes(error),
+    match UrlError::behind(error) {
+        Some(refused) => refusal(refused),
+        None if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
+        None => causes(error),
     }
 }
 

@@ -6,14 +6,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 const PREFIX: &str = "whsec_";
-const BYTES: usize = 32;
+const SECRET_BYTES: usize = 32;
 
 /// The key both sides share.
 pub struct Secret(Vec<u8>);
 
 impl Secret {
     /// From bytes nobody can guess.
-    pub fn of(bytes: [u8; BYTES]) -> Secret {
+    pub fn of(bytes: [u8; SECRET_BYTES]) -> Secret {
         Secret(bytes.to_vec())
     }
 
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_read_as_it_is_written_and_a_short_one_is_none() {
-        let secret = Secret::of([7; BYTES]);
+        let secret = Secret::of([7; SECRET_BYTES]);
         assert_eq!(Secret::parse(&secret.text()).unwrap().0, secret.0);
         assert!(Secret::parse("whsec_c2hvcnQ=").is_none());
         assert!(Secret::parse("secret").is_none());

@@ -14,8 +14,8 @@ pub(crate) struct Message {
 
 const JSON: &str = "application/json";
 /// What a Discord message may have.
-const MOST_DISCORD: usize = 1_900;
-const MOST_TITLE: usize = 120;
+const MAX_DISCORD_CHARS: usize = 1_900;
+const MAX_TITLE_CHARS: usize = 120;
 
 /// `standard` is the body as it was written down.
 pub(crate) fn render(template: Template, standard: &str) -> Message {
@@ -32,7 +32,7 @@ pub(crate) fn render(template: Template, standard: &str) -> Message {
             plain(json!({ "text": text }).to_string())
         }
         Template::Discord => {
-            let text = cut(&format!("**{title}**\n{body}\n`pleach show {run}`"), MOST_DISCORD);
+            let text = cut(&format!("**{title}**\n{body}\n`pleach show {run}`"), MAX_DISCORD_CHARS);
             plain(json!({ "content": text, "allowed_mentions": { "parse": [] } }).to_string())
         }
         Template::Ntfy => Message {
@@ -53,7 +53,7 @@ fn headline(kind: &str, title: &str) -> String {
         "canceled" => "Canceled",
         _ => "A test",
     };
-    format!("{what}: {}", cut(title, MOST_TITLE))
+    format!("{what}: {}", cut(title, MAX_TITLE_CHARS))
 }
 
 fn tag(kind: &str) -> &'static str {

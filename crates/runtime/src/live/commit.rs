@@ -10,7 +10,7 @@ pub struct Commit {
     pub run: RunId,
     pub first: u64,
     pub last: u64,
-    /// The run's life took a turn: there is a `run.*` event among them.
+    /// There is a `run.*` event among them.
     pub lifecycle: bool,
     text: Bytes,
     lines: Vec<EventOffsets>,
@@ -52,7 +52,7 @@ impl Commit {
     }
 
     /// No events: only that the log reaches this far.
-    pub fn reaching(run: RunId, end: u64) -> Commit {
+    pub fn without_events(run: RunId, end: u64) -> Commit {
         Draft::new(run, Some(end + 1)).done()
     }
 

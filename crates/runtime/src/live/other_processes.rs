@@ -10,12 +10,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Lists of runs are looked at less often than the runs somebody watches.
-const CHANGED_EVERY: Duration = Duration::from_secs(1);
-const PAGE: usize = 500;
+const RUN_LIST_INTERVAL: Duration = Duration::from_secs(1);
+const PAGE_EVENTS: usize = 500;
 /// Runs are stamped by the clocks of those who drive them.
-const CLOCKS_DIFFER_MS: i64 = 5_000;
+const CLOCK_SKEW_MS: i64 = 5_000;
 
 impl Live {
     /// Until the last clone of this `Live` is dropped. Needed wherever another process may write.
@@ -39,7 +39,7 @@ async fn poll(shared: Weak<Broadcast>, log: Arc<dyn Log>) {
             tracing::debug!(%error, "polling for other processes' commits failed; it is tried again");
         }
         drop(live);
-        log.wakeup(LOOK_EVERY).await;
+        log.wakeup(POLL_INTERVAL).await;
     }
 }
 
@@ -60,7 +60,7 @@ impl Live {
         let published: Vec<(RunId, u64)> =
             self.shared.channels().iter().map(|(run, channel)| (*run, channel.published)).collect();
         let runs: Vec<RunId> = published.iter().map(|(run, _)| *run).collect();
-        let ends: HashMap<RunId, u64> = log.ends(&runs).await?.into_iter().collect();
+        let ends: HashMap<RunId, u64> = log.last_seqs(&runs).await?.into_iter().collect();
         for (run, published) in published {
             match ends.get(&run) {
                 // The first poll: earlier listeners have read the log up to here themselves.
@@ -70,7 +70,9 @@ impl Live {
                 None => self.forget(run),
             }
         }
-        if self.shared.changed.receiver_count() > 0 && seen_runs.looked.is_none_or(|at| at.elapsed() >= CHANGED_EVERY) {
+        if self.shared.changed.receiver_count() > 0
+            && seen_runs.looked.is_none_or(|at| at.elapsed() >= RUN_LIST_INTERVAL)
+        {
             self.publish_changed(log, seen_runs).await?;
         }
         Ok(())
@@ -81,11 +83,11 @@ impl Live {
         let mut channels = self.shared.channels();
         let Some(channel) = channels.get_mut(&run) else { return };
         channel.published = channel.published.max(end);
-        let _ = channel.messages.send(Message::Commit(Arc::new(Commit::reaching(run, end))));
+        let _ = channel.messages.send(Message::Commit(Arc::new(Commit::without_events(run, end))));
     }
 
     async fn fetch(&self, log: &dyn Log, run: RunId, after: u64) -> Result<(), StoreError> {
-        let events = log.events(run, after, PAGE).await?;
+        let events = log.events(run, after, PAGE_EVENTS).await?;
         if !events.is_empty() {
             self.send_commit(Commit::of_stored(run, &events));
         }
@@ -94,7 +96,7 @@ impl Live {
 
     async fn publish_changed(&self, log: &dyn Log, seen_runs: &mut SeenRuns) -> Result<(), StoreError> {
         seen_runs.looked = Some(Instant::now());
-        let changed = log.changed_runs(seen_runs.since.plus_ms(-CLOCKS_DIFFER_MS)).await?;
+        let changed = log.changed_runs(seen_runs.since.plus_ms(-CLOCK_SKEW_MS)).await?;
         for (run, at) in &changed {
             // Seen before, within the time by which clocks may differ.
             if seen_runs.seen.get(run) != Some(at) {

@@ -111,12 +111,12 @@ impl Log for FaultyLog {
         self.reach()?.release(leases).await
     }
 
-    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
-        self.reach()?.heads(worker).await
+    async fn last_seqs_of_worker(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
+        self.reach()?.last_seqs_of_worker(worker).await
     }
 
-    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
-        self.reach()?.ends(runs).await
+    async fn last_seqs(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
+        self.reach()?.last_seqs(runs).await
     }
 
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
@@ -127,8 +127,8 @@ impl Log for FaultyLog {
         self.reach()?.checkpoint(run, seq, format).await
     }
 
-    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
-        self.reach()?.keep_checkpoint(run, seq, format, text).await
+    async fn store_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+        self.reach()?.store_checkpoint(run, seq, format, text).await
     }
 
     async fn wakeup(&self, at_most: Duration) {

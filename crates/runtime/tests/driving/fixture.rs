@@ -12,7 +12,7 @@ use engine::model::{ModelSpec, Models, Price};
 use engine::run::{Command, Kind, Lane, ScopeKind};
 use engine::time::Timestamp;
 use runtime::ports::{Clock, LOCAL_HANDLE, Library, Log};
-use runtime::{Duty, RunCommands, Worker, WorkerConfig};
+use runtime::{ClaimPolicy, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::Duration;
 use store::SqlStore;
@@ -81,7 +81,7 @@ impl Fixture {
     }
 
     pub fn serve(&self, performer: Arc<Scripted>, slots: usize) -> Process {
-        let config = WorkerConfig { id: "here".into(), slots, lease: LEASE, duty: Duty::All, shared: true };
+        let config = WorkerConfig { id: "here".into(), slots, lease: LEASE, claims: ClaimPolicy::AnyRun, shared: true };
         let worker = Worker::new(self.log.clone(), performer, self.clock.clone(), config);
         let (commands, stop) = (worker.commands(), CancellationToken::new());
         Process { commands, serving: tokio::spawn(worker.serve(stop.clone())), stop }
@@ -129,7 +129,7 @@ fn brief(kind: Kind, owner: ActorId, number: u8) -> Queued {
         arguments: "document_id".into(),
         description: "Rewrites a document".into(),
         read: false,
-        outside: None,
+        external: None,
     };
     Queued {
         kind,

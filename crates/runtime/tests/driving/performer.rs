@@ -100,12 +100,12 @@ impl Scripted {
 
 #[async_trait]
 impl Performer for Scripted {
-    async fn perform(&self, job: EffectAttempt) -> Outcome {
-        let Work::Model(_) = job.work else {
+    async fn perform(&self, attempt: EffectAttempt) -> Outcome {
+        let Work::Model(_) = attempt.work else {
             self.tool_calls.send_modify(|calls| *calls += 1);
             return self.rewrite().await;
         };
-        self.model_calls.send_modify(|calls| calls.push(job.effect));
+        self.model_calls.send_modify(|calls| calls.push(attempt.effect));
         self.answers.acquire().await.expect("open").forget();
         let usage = Usage { input: 100, cached: 0, output: 20, estimated: false };
         let text = self.answer.to_string();

@@ -7,7 +7,7 @@ use super::{ApiResult, AppState};
 use axum::http::StatusCode;
 use engine::batch::RunRow;
 use engine::ids::{ProjectId, RunId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::workspace::Project;
 use runtime::ports::Library;
 
@@ -53,7 +53,7 @@ pub(super) async fn may_write(app: &AppState, caller: &Caller, project: ProjectI
 pub(super) async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     let project = read_project(app, caller, id).await?;
     match role_in(app, caller, id).await? {
-        Some(Role::Owner) => Ok(project),
+        Some(MemberRole::Owner) => Ok(project),
         _ => Err(Problem::new(
             StatusCode::FORBIDDEN,
             "project_owner_only",
@@ -63,7 +63,7 @@ pub(super) async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) 
 }
 
 /// The caller's role in a project.
-pub(super) async fn role_in(app: &AppState, caller: &Caller, project: ProjectId) -> ApiResult<Option<Role>> {
+pub(super) async fn role_in(app: &AppState, caller: &Caller, project: ProjectId) -> ApiResult<Option<MemberRole>> {
     Ok(roles_in(app, caller, &[project]).await?.pop().map(|(_, role)| role))
 }
 
@@ -72,7 +72,7 @@ pub(super) async fn roles_in(
     app: &AppState,
     caller: &Caller,
     projects: &[ProjectId],
-) -> ApiResult<Vec<(ProjectId, Role)>> {
+) -> ApiResult<Vec<(ProjectId, MemberRole)>> {
     let mut roles = app.store.roles(caller.id(), projects).await?;
     if let Some(agent) = &caller.agent {
         let owners = app.store.roles(agent.owner, projects).await?;

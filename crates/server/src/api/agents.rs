@@ -11,13 +11,13 @@ use super::version::{HasVersion, stale, write};
 use super::{ApiResult, AppState, Page, access, actors, records, runs};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
-use effects::tools::{Authorization, Registry};
+use effects::tools::{Action, Authorization, Registry};
 use engine::ids::{ActorId, ProjectId};
-use engine::role::Role;
-use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::member_role::MemberRole;
+use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::time::Timestamp;
 use engine::workspace::Mutation;
-use runtime::agents::{AgentRecord, PadVersion};
+use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -117,7 +117,7 @@ async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
     let scratchpad = ScratchpadInfo {
         version: pad.as_ref().map_or(0, |pad| pad.version),
         characters: pad.as_ref().map_or(0, |pad| pad.characters),
-        limit: SCRATCHPAD_CHARACTERS,
+        limit: MAX_SCRATCHPAD_CHARS,
         at: pad.map(|pad| pad.at),
     };
     let pending_lessons = app.store.pending_lessons(record.id).await?;
@@ -189,8 +189,10 @@ fn bounded(text: String, most: usize) -> Result<String, String> {
 
 fn grantable(actions: Vec<String>) -> ApiResult<Vec<String>> {
     let registry = Registry::builtin();
-    let granted =
-        |name: &&str| registry.find(name).is_some_and(|action| action.authorization() == Authorization::Granted);
+    let granted = |name: &&str| {
+        let authorization = registry.find(name).map(Action::authorization);
+        authorization == Some(Authorization::PeopleAndGrantedSubagents)
+    };
     match actions.iter().find(|name| !granted(&name.as_str())) {
         Some(unknown) => {
             let valid: Vec<&str> = registry.list().iter().map(|action| action.name).filter(granted).collect();
@@ -253,7 +255,7 @@ async fn visible_projects(app: &AppState, caller: &Caller, ids: &[ProjectId]) ->
 /// Makes the subagent an editor, or less where its owner is less. What it does there is also limited by its granted actions.
 async fn add_to_project(app: &AppState, caller: &Caller, project: ProjectId, agent: ActorId) -> ApiResult<()> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
-    Ok(app.store.grant(project, agent, Role::Editor.min(own)).await?)
+    Ok(app.store.grant(project, agent, MemberRole::Editor.min(own)).await?)
 }
 
 async fn show(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<AgentView>> {
@@ -302,14 +304,14 @@ async fn edit(
 }
 
 /// A version as JSON, with the size limit.
-fn pad_json(pad: Option<PadVersion>) -> Value {
+fn pad_json(pad: Option<ScratchpadVersion>) -> Value {
     let mut json = match pad {
         Some(pad) => serde_json::to_value(pad).unwrap_or_default(),
         None => {
             serde_json::json!({"version": 0, "content": "", "characters": 0, "run_id": null, "step": null, "at": null})
         }
     };
-    json["limit"] = SCRATCHPAD_CHARACTERS.into();
+    json["limit"] = MAX_SCRATCHPAD_CHARS.into();
     json
 }
 

@@ -19,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use runtime::ports::{LOCAL_HANDLE, Library};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use store::keys::{Key, KeyKind};
+use store::credentials::{Credential, CredentialKind};
 
 /// The last use of a credential is stored with this precision, so that not every request writes.
 const USE_PRECISION_MS: i64 = 60_000;
@@ -52,7 +52,7 @@ pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next
     if let Some(connection) = parts.extensions.get::<Connection>() {
         connection.authenticate();
     }
-    let by = caller.credential();
+    let by = caller.idempotency_owner();
     parts.extensions.insert(caller);
     parts.extensions.insert(guard.source);
     let request = Request::from_parts(parts, body);
@@ -115,9 +115,13 @@ impl RouteAuth {
         recognized.map_err(|problem| origin.refused(&origin.guesses, peer(request), problem))
     }
 
-    async fn recognized_by(&self, request: &Parts, credential: Option<(&str, KeyKind)>) -> Result<Caller, Problem> {
+    async fn recognized_by(
+        &self,
+        request: &Parts,
+        credential: Option<(&str, CredentialKind)>,
+    ) -> Result<Caller, Problem> {
         let (text, kind) = credential.ok_or_else(unauthorized)?;
-        if kind == KeyKind::Session && !request.method.is_safe() && !from_own_page(&request.headers) {
+        if kind == CredentialKind::Session && !request.method.is_safe() && !from_own_page(&request.headers) {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "foreign_origin",
@@ -130,21 +134,21 @@ impl RouteAuth {
 
 /// The caller of a valid token.
 pub(crate) async fn recognize(app: &AppState, text: &str) -> Result<Caller, Problem> {
-    recognize_as(app, text, &[KeyKind::Token]).await
+    recognize_as(app, text, &[CredentialKind::Token]).await
 }
 
 /// The same for credentials of these kinds.
-pub(crate) async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
+pub(crate) async fn recognize_as(app: &AppState, text: &str, kinds: &[CredentialKind]) -> Result<Caller, Problem> {
     let secret = Secret::parse(text).ok_or_else(unauthorized)?;
-    let (key, actor) = app.store.key(secret.digest()).await?.ok_or_else(unauthorized)?;
+    let (credential, actor) = app.store.credential(secret.digest()).await?.ok_or_else(unauthorized)?;
     let now = app.clock.now();
-    if !kinds.contains(&key.kind) || !key.is_valid(now) {
+    if !kinds.contains(&credential.kind) || !credential.is_valid(now) {
         return Err(unauthorized());
     }
-    if app.commands.is_some() && key.used_at.is_none_or(|used| now.since(used) > USE_PRECISION_MS) {
-        app.store.key_used(key.id, now).await?;
+    if app.commands.is_some() && credential.used_at.is_none_or(|used| now.since(used) > USE_PRECISION_MS) {
+        app.store.mark_credential_used(credential.id, now).await?;
     }
-    Caller::with_key(app, actor, key).await
+    Caller::with_credential(app, actor, credential).await
 }
 
 /// A credential that cannot be read.
@@ -152,9 +156,12 @@ pub(crate) async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) 
 struct MalformedCredential;
 
 /// The credential of a request: its token, or else its session; `None` when it has neither.
-fn credential<'a>(headers: &'a HeaderMap, cookie: &str) -> Result<Option<(&'a str, KeyKind)>, MalformedCredential> {
-    let token = bearer(headers)?.map(|token| (token, KeyKind::Token));
-    Ok(token.or_else(|| session(headers, cookie).map(|session| (session, KeyKind::Session))))
+fn credential<'a>(
+    headers: &'a HeaderMap,
+    cookie: &str,
+) -> Result<Option<(&'a str, CredentialKind)>, MalformedCredential> {
+    let token = bearer(headers)?.map(|token| (token, CredentialKind::Token));
+    Ok(token.or_else(|| session(headers, cookie).map(|session| (session, CredentialKind::Session))))
 }
 
 /// The token of the `Authorization` header. A header that cannot be read is an error, not an absent token.
@@ -180,7 +187,7 @@ fn session<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
 /// The person whose session this browser has, on a route that needs no credential.
 pub(crate) async fn logged_in(app: &AppState, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
     let Some(session) = session(headers, app.origin.cookie()) else { return Ok(None) };
-    match recognize_as(app, session, &[KeyKind::Session]).await {
+    match recognize_as(app, session, &[CredentialKind::Session]).await {
         Ok(caller) => Ok(Some(caller)),
         Err(problem) if problem.status == StatusCode::UNAUTHORIZED => Ok(None),
         Err(problem) => Err(problem),
@@ -228,10 +235,10 @@ pub(crate) fn insufficient(needed: Access) -> Problem {
     )
 }
 
-impl From<&Key> for Access {
-    fn from(key: &Key) -> Access {
-        use store::keys::Grant;
-        match key.grant {
+impl From<&Credential> for Access {
+    fn from(credential: &Credential) -> Access {
+        use store::credentials::Grant;
+        match credential.grant {
             Grant::Read => Access::Read,
             Grant::Run => Access::Run,
             Grant::Admin => Access::Admin,

@@ -11,9 +11,9 @@ use engine::answer::nullable;
 use engine::budget::{BudgetPatch, Budgets};
 use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ProjectId, RunId};
-use engine::lessons::MOST_AGENTS;
+use engine::lessons::MAX_AGENTS_PER_RUN;
 use engine::run::{Criterion, Kind, ScopeKind, check_agents};
-use engine::task::MOST_STEPS;
+use engine::task::MAX_STEPS_PER_TASK;
 use engine::workspace::Scope;
 use runtime::agents::AgentRecord;
 use runtime::ports::Library;
@@ -66,7 +66,7 @@ pub(super) fn schema() -> Schema {
         id: id(), scope: records::scope(), project_ids: list(id()),
         success_criteria: up_to(MAX_CRITERIA, words(MAX_CRITERION)), tools: list(text()),
         budgets: records::budgets(), model: text(), models: names, agent: text(),
-        max_steps: whole(1, MOST_STEPS.into()), agents: up_to(MOST_AGENTS, text()),
+        max_steps: whole(1, MAX_STEPS_PER_TASK.into()), agents: up_to(MAX_AGENTS_PER_RUN, text()),
     }
 }
 
@@ -169,8 +169,11 @@ async fn task_agent(
             "a task needs a subagent; name one with agent (--agent HANDLE)",
         ));
     };
-    if let Some(steps) = max_steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
-        return Err(Problem::invalid("bad_max_steps", format!("max_steps is {steps}; it must be 1 to {MOST_STEPS}")));
+    if let Some(steps) = max_steps.filter(|steps| !(1..=MAX_STEPS_PER_TASK).contains(steps)) {
+        return Err(Problem::invalid(
+            "bad_max_steps",
+            format!("max_steps is {steps}; it must be 1 to {MAX_STEPS_PER_TASK}"),
+        ));
     }
     if !projects.is_empty() {
         return Err(Problem::invalid(

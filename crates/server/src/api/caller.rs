@@ -4,14 +4,14 @@ use super::problems::Problem;
 use super::revocation::{RevocationWatch, Revocations};
 use super::route::Access;
 use super::schema::{Schema, not_an_object};
-use super::{AppState, MAX_BODY, access, auth};
+use super::{AppState, MAX_BODY_BYTES, access, auth};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use engine::actor::{Actor, ActorKind};
 use engine::batch::RunRow;
-use engine::ids::{ActorId, KeyId, ProjectId, RunId};
+use engine::ids::{ActorId, CredentialId, ProjectId, RunId};
 use engine::workspace::{ActorRecord, Scope};
 use futures::StreamExt;
 use runtime::agents::AgentRecord;
@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
-use store::keys::{Credential, Key};
+use store::credentials::{Credential, IdempotencyOwner};
 
 /// Enough for a mebibyte over any usable connection.
 const BODY_WITHIN: Duration = Duration::from_secs(20);
@@ -33,7 +33,7 @@ pub(crate) struct Caller {
     /// Present when the actor is a subagent.
     pub agent: Option<AgentRecord>,
     /// The credential, and what watches its revocation; none over the Unix socket.
-    key: Option<(Key, Arc<Revocations<KeyId>>)>,
+    credential: Option<(Credential, Arc<Revocations<CredentialId>>)>,
 }
 
 impl Caller {
@@ -42,32 +42,37 @@ impl Caller {
         Caller::known(app, record, Access::Admin, None).await
     }
 
-    pub(crate) async fn with_key(app: &AppState, record: ActorRecord, key: Key) -> Result<Caller, Problem> {
-        let access = Access::from(&key);
-        Caller::known(app, record, access, Some((key, app.origin.validity.clone()))).await
+    pub(crate) async fn with_credential(
+        app: &AppState,
+        record: ActorRecord,
+        credential: Credential,
+    ) -> Result<Caller, Problem> {
+        let access = Access::from(&credential);
+        Caller::known(app, record, access, Some((credential, app.origin.validity.clone()))).await
     }
 
     async fn known(
         app: &AppState,
         record: ActorRecord,
         access: Access,
-        key: Option<(Key, Arc<Revocations<KeyId>>)>,
+        credential: Option<(Credential, Arc<Revocations<CredentialId>>)>,
     ) -> Result<Caller, Problem> {
         let agent = match record.kind {
             ActorKind::Person => None,
             ActorKind::Subagent => Some(app.store.agent(&record.id.to_string()).await?.ok_or_else(auth::unauthorized)?),
         };
-        Ok(Caller { record, access, agent, key })
+        Ok(Caller { record, access, agent, credential })
     }
 
     /// The credential of the request.
-    pub(crate) fn key(&self) -> Option<&Key> {
-        self.key.as_ref().map(|(key, _)| key)
+    pub(crate) fn credential(&self) -> Option<&Credential> {
+        self.credential.as_ref().map(|(credential, _)| credential)
     }
 
     /// To whom idempotency keys belong.
-    pub(crate) fn credential(&self) -> Credential {
-        self.key().map_or(Credential::Socket(self.id()), |key| Credential::Key(key.id))
+    pub(crate) fn idempotency_owner(&self) -> IdempotencyOwner {
+        self.credential()
+            .map_or(IdempotencyOwner::Socket(self.id()), |credential| IdempotencyOwner::Credential(credential.id))
     }
 
     pub(crate) fn is_admin(&self) -> bool {
@@ -90,7 +95,7 @@ impl Caller {
 
     /// The projects of a bound token; empty for any other credential.
     pub(crate) fn bounds(&self) -> &[ProjectId] {
-        self.key().map_or(&[], |key| &key.projects)
+        self.credential().map_or(&[], |credential| &credential.projects)
     }
 
     pub(crate) fn actor(&self) -> Actor {
@@ -102,7 +107,7 @@ impl Caller {
 
     /// Ends when the credential is revoked or expires, and the caller's streams with it. None over the Unix socket.
     pub(crate) fn validity(&self) -> Option<RevocationWatch> {
-        self.key.as_ref().map(|(key, validity)| validity.watch(key.id))
+        self.credential.as_ref().map(|(credential, validity)| validity.watch(credential.id))
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
@@ -211,7 +216,7 @@ async fn collect(body: Body) -> Result<Bytes, Problem> {
     while let Some(part) = parts.next().await {
         let part = part
             .map_err(|error| unreadable(format_args!("the request body ended early: {error}; nothing was changed")))?;
-        if bytes.len() + part.len() > MAX_BODY {
+        if bytes.len() + part.len() > MAX_BODY_BYTES {
             return Err(Problem::body_too_large());
         }
         bytes.extend_from_slice(&part);

@@ -16,7 +16,7 @@ use engine::budget::BudgetPatch;
 use engine::effect::EffectId;
 use engine::facts::effect::Decision;
 use engine::ids::{NodeId, QuestionId, RunId};
-use engine::run::{Command, Lane, Refusal, Remedy, Reply};
+use engine::run::{Command, Lane, Refusal, Remedy, UserAnswer};
 use runtime::CommandError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,7 +59,7 @@ fn answer() -> Schema {
 }
 
 /// Published for clients; the engine enforces it.
-const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
+const MAX_MESSAGE: usize = engine::run::MAX_MESSAGE_CHARS;
 
 /// Gives the run a command in the caller's name; the response is the run afterwards.
 pub(super) async fn run_command(app: &AppState, caller: &Caller, run: RunId, command: Command) -> RunResult {
@@ -131,7 +131,7 @@ async fn respond(Context(app, caller): Context, Id(id): Id<RunId>, JsonBody(resp
     }
     let questions: Vec<QuestionId> = response.answers.iter().filter_map(|answer| answer.question_id).collect();
     let answers = response.answers.into_iter();
-    let answers = answers.map(|answer| Reply { question: answer.question_id, text: answer.text }).collect();
+    let answers = answers.map(|answer| UserAnswer { question: answer.question_id, text: answer.text }).collect();
     match run_command(&app, &caller, id, Command::Respond { answers, budgets: response.budgets }).await {
         Err(problem) if problem.slug == "already_answered" => {
             let row = caller.run(&app, id).await?;

@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use store::keys::{Credential, KeptAnswer, Reservation};
+use store::credentials::{IdempotencyOwner, Reservation, StoredResponse};
 
 pub(super) const HEADER: &str = "idempotency-key";
 const MAX_NAME: usize = 255;
@@ -24,7 +24,7 @@ pub(super) fn schema() -> Schema {
 
 pub(super) async fn run_once(
     app: &AppState,
-    by: Credential,
+    by: IdempotencyOwner,
     returns_secret: bool,
     request: Request,
     next: Next,
@@ -37,7 +37,7 @@ pub(super) async fn run_once(
 
 async fn attempt(
     app: &AppState,
-    by: Credential,
+    by: IdempotencyOwner,
     returns_secret: bool,
     request: Request,
     next: Next,
@@ -85,7 +85,7 @@ fn name(request: &Request) -> Result<String, Problem> {
 /// the same key.
 async fn store_response(
     app: &AppState,
-    by: Credential,
+    by: IdempotencyOwner,
     name: &str,
     returns_secret: bool,
     response: Response,
@@ -102,7 +102,7 @@ async fn store_response(
     })?;
     let content_type =
         parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let copy = |body| KeptAnswer { status: status.as_u16(), content_type: content_type.to_owned(), body };
+    let copy = |body| StoredResponse { status: status.as_u16(), content_type: content_type.to_owned(), body };
     let answer = match (temporary, returns_secret && status.is_success()) {
         (true, _) => None,
         (false, true) => Some(secret_not_kept()),
@@ -112,16 +112,20 @@ async fn store_response(
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
-fn secret_not_kept() -> KeptAnswer {
+fn secret_not_kept() -> StoredResponse {
     let problem = Problem::new(
         StatusCode::CONFLICT,
         "secret_not_kept",
         "this request was carried out before. Its response showed a secret, which is shown once and was not kept; if you do not have it, revoke or remove what was made and make another with a new Idempotency-Key",
     );
-    KeptAnswer { status: problem.status.as_u16(), content_type: MEDIA_TYPE.into(), body: problem.json().to_string() }
+    StoredResponse {
+        status: problem.status.as_u16(),
+        content_type: MEDIA_TYPE.into(),
+        body: problem.json().to_string(),
+    }
 }
 
-fn replay(answer: KeptAnswer) -> Response {
+fn replay(answer: StoredResponse) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = (status, answer.body).into_response();
     if let Ok(content_type) = HeaderValue::from_str(&answer.content_type) {

@@ -16,7 +16,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
-use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::workspace::Mutation;
 use serde::{Deserialize, Serialize};
 use store::Lesson;
@@ -124,7 +124,7 @@ fn scratchpad_full() -> Problem {
     Problem::invalid(
         "scratchpad_full",
         format!(
-            "the lesson does not fit into the scratchpad, which holds {SCRATCHPAD_CHARACTERS} characters; it stays pending. Shorten the scratchpad first"
+            "the lesson does not fit into the scratchpad, which holds {MAX_SCRATCHPAD_CHARS} characters; it stays pending. Shorten the scratchpad first"
         ),
     )
 }

@@ -21,7 +21,7 @@ use engine::workspace::ActorRecord;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use store::keys::{Grant, KeyKind};
+use store::credentials::{CredentialKind, Grant};
 
 const SESSION_MS: i64 = 30 * 24 * 3_600_000;
 const CODE_MS: i64 = 24 * 3_600_000;
@@ -93,7 +93,8 @@ async fn make_code(
     let expires_at = app.clock.now().plus_ms(CODE_MS);
     let name = "one-time login".to_owned();
     let end = Some(expires_at);
-    let new = NewCredential { kind: KeyKind::Code, parent: None, name, grant, projects: Vec::new(), expires_at: end };
+    let new =
+        NewCredential { kind: CredentialKind::Code, parent: None, name, grant, projects: Vec::new(), expires_at: end };
     let (secret, _) = create_credential(&app, caller.id(), new).await?;
     let code = secret.reveal().to_owned();
     let url = app.origin.url().map(|url| format!("{url}/login?code={code}"));
@@ -114,8 +115,8 @@ type Peer = Option<axum::Extension<ConnectInfo<SocketAddr>>>;
 
 async fn log_in(State(app): State<Arc<AppState>>, peer: Peer, JsonBody(login): JsonBody<Login>) -> ApiResult<Response> {
     let (shown, kinds) = match (login.token, login.code) {
-        (Some(token), None) => (token, &[KeyKind::Token, KeyKind::Code][..]),
-        (None, Some(code)) => (code, &[KeyKind::Code][..]),
+        (Some(token), None) => (token, &[CredentialKind::Token, CredentialKind::Code][..]),
+        (None, Some(code)) => (code, &[CredentialKind::Code][..]),
         _ => return Err(Problem::invalid("bad_login", "send either a token or a code; nobody was logged in")),
     };
     app.commands()?;
@@ -135,22 +136,22 @@ fn failed_login(app: &AppState, peer: &Peer, problem: Problem) -> Problem {
 
 /// Opens a session for a token, or for a code that was not used before.
 async fn open(app: &AppState, caller: &Caller) -> ApiResult<(String, SessionView)> {
-    let Some(key) = caller.key() else { return Err(auth::unauthorized()) };
+    let Some(credential) = caller.credential() else { return Err(auth::unauthorized()) };
     let now = app.clock.now();
-    if key.kind == KeyKind::Code && !app.store.revoke_key(key.id, now).await? {
+    if credential.kind == CredentialKind::Code && !app.store.revoke_credential(credential.id, now).await? {
         return Err(auth::unauthorized());
     }
     let own_end = now.plus_ms(SESSION_MS);
-    let (parent, end) = match key.kind {
-        KeyKind::Token => (Some(key.id), key.expires_at.map_or(own_end, |end| end.min(own_end))),
+    let (parent, end) = match credential.kind {
+        CredentialKind::Token => (Some(credential.id), credential.expires_at.map_or(own_end, |end| end.min(own_end))),
         _ => (None, own_end),
     };
     let new = NewCredential {
-        kind: KeyKind::Session,
+        kind: CredentialKind::Session,
         parent,
-        name: format!("browser session ({})", key.name),
-        grant: key.grant,
-        projects: key.projects.clone(),
+        name: format!("browser session ({})", credential.name),
+        grant: credential.grant,
+        projects: credential.projects.clone(),
         expires_at: Some(end),
     };
     let (secret, session) = create_credential(app, caller.id(), new).await?;
@@ -184,14 +185,14 @@ async fn log_out(Context(app, caller): Context) -> ApiResult<Response> {
 }
 
 async fn end(app: &AppState, caller: &Caller) -> ApiResult<()> {
-    if let Some(key) = caller.key().filter(|key| key.kind == KeyKind::Session) {
-        app.store.revoke_key(key.id, app.clock.now()).await?;
+    if let Some(credential) = caller.credential().filter(|credential| credential.kind == CredentialKind::Session) {
+        app.store.revoke_credential(credential.id, app.clock.now()).await?;
     }
     Ok(())
 }
 
 async fn session(caller: Caller) -> Json<SessionView> {
-    let grant = caller.key().map_or(Grant::Admin, |key| key.grant);
-    let expires_at = caller.key().and_then(|key| key.expires_at);
+    let grant = caller.credential().map_or(Grant::Admin, |credential| credential.grant);
+    let expires_at = caller.credential().and_then(|credential| credential.expires_at);
     Json(SessionView { actor: caller.record, scopes: scopes(grant), expires_at })
 }

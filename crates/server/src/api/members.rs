@@ -13,12 +13,12 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::workspace::Project;
 use runtime::agents::AgentRecord;
 use runtime::ports::Library;
 use serde::Deserialize;
-use store::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
+use store::members::{MAX_MEMBERS_PER_PROJECT, Member, MemberChange, NewInvitation};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -50,7 +50,7 @@ struct NewMember {
     /// A handle or an id.
     actor: String,
     /// When absent, a member keeps their role and a new one becomes a viewer.
-    role: Option<Role>,
+    role: Option<MemberRole>,
 }
 
 async fn add(
@@ -62,18 +62,18 @@ async fn add(
     app.commands()?;
     let project = access::read_project(&app, &caller, id).await?;
     let members = app.store.members(id, app.clock.now()).await?;
-    let full = members.len() >= MOST_MEMBERS;
+    let full = members.len() >= MAX_MEMBERS_PER_PROJECT;
     let known = members.into_iter().find(|member| is_named(member, &new.actor));
     if full && known.is_none() {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "project_crowded",
             format!(
-                "this project has {MOST_MEMBERS} members and invitations, which is the most; nobody was invited. Remove somebody first"
+                "this project has {MAX_MEMBERS_PER_PROJECT} members and invitations, which is the most; nobody was invited. Remove somebody first"
             ),
         ));
     }
-    let role = new.role.or(known.as_ref().map(|member| member.role)).unwrap_or(Role::Viewer);
+    let role = new.role.or(known.as_ref().map(|member| member.role)).unwrap_or(MemberRole::Viewer);
     let own = app.store.agent(&new.actor).await?.filter(|agent| agent.owner == caller.id());
     if let Some(agent) = own {
         return add_own_agent(&app, &caller, id, agent, role).await;
@@ -116,7 +116,7 @@ async fn add_own_agent(
     caller: &Caller,
     project: ProjectId,
     agent: AgentRecord,
-    role: Role,
+    role: MemberRole,
 ) -> ApiResult<Json<Member>> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
     app.store.grant(project, agent.id, role.min(own)).await?;
@@ -129,7 +129,7 @@ async fn invite(
     caller: &Caller,
     project: Project,
     actor: ActorId,
-    role: Role,
+    role: MemberRole,
 ) -> ApiResult<Json<Member>> {
     let new = NewInvitation {
         id: runs::mint(app),
@@ -150,7 +150,7 @@ async fn change_role(
     caller: &Caller,
     project: ProjectId,
     member: Member,
-    role: Role,
+    role: MemberRole,
 ) -> ApiResult<Json<Member>> {
     let actor = member.actor.id;
     if role < member.role {
@@ -165,9 +165,9 @@ async fn change_role(
 }
 
 /// The role of a subagent's owner in the project.
-async fn owner_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiResult<Role> {
+async fn owner_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiResult<MemberRole> {
     let agent = app.store.agent(&agent.to_string()).await?.ok_or_else(|| Problem::not_found("member"))?;
-    Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
+    Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(MemberRole::Viewer, |(_, role)| role))
 }
 
 async fn remove(

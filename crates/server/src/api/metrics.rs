@@ -56,7 +56,7 @@ async fn exposition(app: &AppState) -> Result<String, StoreError> {
     out.sample("pleach_commits_total", &[], published.commits as f64);
     out.family("pleach_events_total", "counter", "Events in them.");
     out.sample("pleach_events_total", &[], published.events as f64);
-    let (runs, listeners) = app.live.audience();
+    let (runs, listeners) = app.live.listener_counts();
     out.family("pleach_streams", "gauge", "Readers of runs' logs that are connected now.");
     out.sample("pleach_streams", &[], listeners as f64);
     out.family("pleach_streamed_runs", "gauge", "Runs that somebody reads the log of.");

@@ -73,7 +73,7 @@ use http_client::PrivateAddresses;
 use origin::OriginPolicy;
 use outbound::webhooks::WebhookSender;
 use problems::Problem;
-use revocation::{KeyCheck, RevocationSignal, Revocations, RunSight, RunSightCheck};
+use revocation::{CredentialCheck, RevocationSignal, Revocations, RunSight, RunSightCheck};
 use route::Route;
 use runtime::live::Live;
 use runtime::ports::Clock;
@@ -81,7 +81,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use store::SqlStore;
 
-const MAX_BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// What every handler has access to.
 pub(crate) struct AppState {
@@ -162,12 +162,12 @@ impl AppState {
         live: Live,
     ) -> AppState {
         let revoked = RevocationSignal::default();
-        let keys = KeyCheck { keys: store.clone(), clock: clock.clone() };
+        let credentials = CredentialCheck { store: store.clone(), clock: clock.clone() };
         AppState {
             commands: None,
             catalogue,
             drives: Drives::Nothing,
-            origin: OriginPolicy::new(None, Revocations::new(keys, &revoked)),
+            origin: OriginPolicy::new(None, Revocations::new(credentials, &revoked)),
             clock,
             live,
             views: Views::default(),
@@ -238,7 +238,7 @@ pub(crate) fn router(app: Arc<AppState>, source: RequestSource) -> Router {
         .fallback(process::not_found)
         .method_not_allowed_fallback(process::method_not_allowed)
         .layer(from_fn_with_state(app.clone(), metrics::count))
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn(pages::for_browsers));
     match source {
         RequestSource::Private => routes.with_state(app),

@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::time::Instant;
 
-const MOST_TOPICS: usize = 50;
+const MAX_TOPICS: usize = 50;
 /// A busy run is sent this often, not at every event.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
 /// Workers stamp runs with clocks of their own, which may differ by this much.
@@ -43,8 +43,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Topic>, String> {
         text.split(',').map(str::trim).filter(|topic| !topic.is_empty()).map(topic).collect::<Result<_, _>>()?;
     match topics.len() {
         0 => Err("topics is empty; give some of runs, run:ID, run:ID@SEQ, notifications".into()),
-        given if given > MOST_TOPICS => {
-            Err(format!("{given} topics were given; one stream carries at most {MOST_TOPICS}"))
+        given if given > MAX_TOPICS => {
+            Err(format!("{given} topics were given; one stream carries at most {MAX_TOPICS}"))
         }
         _ => Ok(topics),
     }

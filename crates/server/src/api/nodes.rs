@@ -28,7 +28,7 @@ const PAGE: usize = 200;
 const MAX_PAGE: usize = 1_000;
 const LAST_ENTRIES: usize = 5;
 /// Plans or artifacts in one response; enough for whole trees of the usual sizes.
-const MOST_PARTS: usize = 10_000;
+const MAX_ROWS_PER_RESPONSE: usize = 10_000;
 
 pub(super) fn routes() -> Vec<Route> {
     const NODE: &str = "/api/runs/{id}/nodes/{node}";
@@ -52,12 +52,12 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/api/runs/{id}/plans", Read, "Every version of every plan", plans)
             .query("node_id", id())
             .query("cursor", id())
-            .query("limit", whole(1, MOST_PARTS as i64))
+            .query("limit", whole(1, MAX_ROWS_PER_RESPONSE as i64))
             .returns(200, list_of(plan())),
         Route::get("/api/runs/{id}/artifacts", Read, "What the nodes made", artifacts)
             .query("node_id", id())
             .query("cursor", id())
-            .query("limit", whole(1, MOST_PARTS as i64))
+            .query("limit", whole(1, MAX_ROWS_PER_RESPONSE as i64))
             .returns(200, list_of(records::artifact())),
     ]
 }
@@ -153,7 +153,7 @@ async fn show(Context(app, caller): Context, path: NodePath) -> ApiResult<Json<N
     let mut scratchpad = store.entries(&scope, node.scratchpad_doc_id, None, LAST_ENTRIES).await?;
     scratchpad.reverse();
     let events = store.timeline(&scope, run, node.id, 0, PAGE).await?;
-    let reads = reads(&events, store.artifacts(&scope, run, None, Slice::first(MOST_PARTS)).await?);
+    let reads = reads(&events, store.artifacts(&scope, run, None, Slice::first(MAX_ROWS_PER_RESPONSE)).await?);
     let timeline_next_cursor = next(&events, PAGE);
     Ok(Json(NodeView {
         step: step(&app, &caller, &node).await?,
@@ -238,7 +238,7 @@ struct PartsQuery<C> {
 
 impl<C> PartsQuery<C> {
     fn slice(self) -> Slice<C> {
-        Slice { after: self.cursor, limit: self.limit.unwrap_or(MOST_PARTS).clamp(1, MOST_PARTS) }
+        Slice { after: self.cursor, limit: self.limit.unwrap_or(MAX_ROWS_PER_RESPONSE).clamp(1, MAX_ROWS_PER_RESPONSE) }
     }
 }
 

@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use engine::ids::{ActorId, KeyId};
+use engine::ids::{ActorId, CredentialId};
 use sha2::{Digest, Sha256};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -30,7 +30,7 @@ pub(crate) struct OriginPolicy {
     /// The address it listens on, once it does.
     pub listening: OnceLock<SocketAddr>,
     /// Streams, by the credential they depend on.
-    pub validity: Arc<Revocations<KeyId>>,
+    pub validity: Arc<Revocations<CredentialId>>,
     /// The name of the session cookie, and the API document that mentions it. Set once.
     pub cookie: OnceLock<String>,
     pub document: OnceLock<String>,
@@ -45,7 +45,7 @@ pub(crate) struct OriginPolicy {
 }
 
 impl OriginPolicy {
-    pub(crate) fn new(public: Option<PublicUrl>, validity: Arc<Revocations<KeyId>>) -> OriginPolicy {
+    pub(crate) fn new(public: Option<PublicUrl>, validity: Arc<Revocations<CredentialId>>) -> OriginPolicy {
         OriginPolicy {
             public,
             listening: OnceLock::new(),

@@ -158,7 +158,7 @@ pub(super) fn problem(page: &Page) -> Problem {
     match page.status {
         403 if is_for_viewers => Problem::new(StatusCode::FORBIDDEN, "viewer_only", error),
         403 => Problem::new(StatusCode::FORBIDDEN, "action_forbidden", error),
-        404 if page.offers.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
+        404 if page.actions.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
         404 => Problem::new(StatusCode::NOT_FOUND, "action_not_found", error),
         _ => Problem::invalid("action_refused", error),
     }

@@ -1,6 +1,6 @@
 //! Errors as RFC 9457 problems with a stable slug. What is forbidden and what does not exist are the same 404.
 
-use super::MAX_BODY;
+use super::MAX_BODY_BYTES;
 use crate::failure::Failure;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -53,7 +53,7 @@ impl Problem {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
-            format!("the request body is larger than {MAX_BODY} bytes; nothing was changed"),
+            format!("the request body is larger than {MAX_BODY_BYTES} bytes; nothing was changed"),
         )
     }
 

@@ -12,7 +12,7 @@ use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
 use axum::http::StatusCode;
 use engine::ids::ProjectId;
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::workspace::{Mutation, Project};
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ struct ProjectView {
     #[serde(flatten)]
     project: Project,
     #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<Role>,
+    role: Option<MemberRole>,
 }
 
 impl HasVersion for ProjectView {

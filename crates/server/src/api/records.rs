@@ -3,7 +3,7 @@
 pub(super) mod run_schemas;
 
 use super::schema::*;
-use engine::role::Role as MemberRole;
+use engine::member_role::MemberRole;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::tree::status::NodeStatus;
 use engine::workspace::TaskState;

@@ -2,7 +2,7 @@
 //! credential or run share one check, and nothing is checked while no stream is open.
 
 use async_trait::async_trait;
-use engine::ids::{KeyId, RunId};
+use engine::ids::{CredentialId, RunId};
 use engine::workspace::Scope;
 use runtime::ports::{Clock, Library, StoreError};
 use std::collections::{HashMap, HashSet};
@@ -116,15 +116,15 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
 }
 
 /// Which credentials are no longer valid.
-pub(crate) struct KeyCheck {
-    pub keys: Arc<SqlStore>,
+pub(crate) struct CredentialCheck {
+    pub store: Arc<SqlStore>,
     pub clock: Arc<dyn Clock>,
 }
 
 #[async_trait]
-impl RevocationCheck<KeyId> for KeyCheck {
-    async fn ended(&self, of: &[KeyId]) -> Result<Vec<KeyId>, StoreError> {
-        self.keys.ended_keys(of, self.clock.now()).await
+impl RevocationCheck<CredentialId> for CredentialCheck {
+    async fn ended(&self, of: &[CredentialId]) -> Result<Vec<CredentialId>, StoreError> {
+        self.store.ended_credentials(of, self.clock.now()).await
     }
 }
 

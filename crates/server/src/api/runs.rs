@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use store::Removed;
 
-const MOST_ITERATIONS: usize = 10_000;
+const MAX_ITERATIONS_PER_RESPONSE: usize = 10_000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Vec<Route> {
         .returns_empty(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
             .query("after", count())
-            .query("limit", whole(1, MOST_ITERATIONS as i64))
+            .query("limit", whole(1, MAX_ITERATIONS_PER_RESPONSE as i64))
             .returns(200, list_of(records::run_schemas::iteration())),
         Route::get("/api/runs/{id}/steps", Read, "The steps of a task, with what came of each", steps)
             .returns(200, list_of(records::run_schemas::task_step())),
@@ -178,7 +178,7 @@ async fn iterations(
     QueryString(query): QueryString<IterationsQuery>,
 ) -> ApiResult<Json<Vec<IterationRow>>> {
     caller.run(&app, id).await?;
-    let limit = query.limit.unwrap_or(MOST_ITERATIONS).clamp(1, MOST_ITERATIONS);
+    let limit = query.limit.unwrap_or(MAX_ITERATIONS_PER_RESPONSE).clamp(1, MAX_ITERATIONS_PER_RESPONSE);
     Ok(Json(app.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
 }
 

@@ -3,7 +3,7 @@
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;
-use store::keys::Digest;
+use store::credentials::Digest;
 
 const PREFIX: &str = "pleach_";
 const RANDOM: usize = 64;

@@ -11,12 +11,12 @@ use super::{ApiResult, AppState, Page, brief, runs};
 use axum::Json;
 use axum::http::StatusCode;
 use engine::actor::ActorKind;
-use engine::ids::{ActorId, KeyId, ProjectId};
+use engine::ids::{ActorId, CredentialId, ProjectId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
 use runtime::ports::{Library, Slice};
 use serde::{Deserialize, Serialize};
-use store::keys::{Grant, Key, KeyKind};
+use store::credentials::{Credential, CredentialKind, Grant};
 
 const MAX_NAME: usize = 200;
 const MAX_PROJECTS: usize = 50;
@@ -50,7 +50,7 @@ pub(super) fn scope() -> Schema {
 
 fn token() -> Schema {
     record! { "Token":
-        id: id(), actor_id: id(), kind: one_of(KeyKind::ALL.iter().map(|kind| kind.name())), name: text(),
+        id: id(), actor_id: id(), kind: one_of(CredentialKind::ALL.iter().map(|kind| kind.name())), name: text(),
         scopes: list(scope()), project_ids: list(id()), prefix: text(), created_at: time(),
         expires_at: nullable(time()), used_at: nullable(time()), revoked_at: nullable(time()),
     }
@@ -59,7 +59,7 @@ fn token() -> Schema {
 /// A credential without its secret.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct TokenView {
-    pub id: KeyId,
+    pub id: CredentialId,
     pub actor_id: ActorId,
     pub kind: String,
     pub name: String,
@@ -74,20 +74,20 @@ pub(crate) struct TokenView {
     pub revoked_at: Option<Timestamp>,
 }
 
-impl From<Key> for TokenView {
-    fn from(key: Key) -> TokenView {
+impl From<Credential> for TokenView {
+    fn from(credential: Credential) -> TokenView {
         TokenView {
-            id: key.id,
-            actor_id: key.actor_id,
-            kind: key.kind.name().into(),
-            name: key.name,
-            scopes: scopes(key.grant).into_iter().map(str::to_owned).collect(),
-            project_ids: key.projects,
-            prefix: key.prefix,
-            created_at: key.created_at,
-            expires_at: key.expires_at,
-            used_at: key.used_at,
-            revoked_at: key.revoked_at,
+            id: credential.id,
+            actor_id: credential.actor_id,
+            kind: credential.kind.name().into(),
+            name: credential.name,
+            scopes: scopes(credential.grant).into_iter().map(str::to_owned).collect(),
+            project_ids: credential.projects,
+            prefix: credential.prefix,
+            created_at: credential.created_at,
+            expires_at: credential.expires_at,
+            used_at: credential.used_at,
+            revoked_at: credential.revoked_at,
         }
     }
 }
@@ -125,8 +125,8 @@ pub(super) fn scopes(grant: Grant) -> Vec<&'static str> {
 
 /// The properties of a new credential.
 pub(super) struct NewCredential {
-    pub kind: KeyKind,
-    pub parent: Option<KeyId>,
+    pub kind: CredentialKind,
+    pub parent: Option<CredentialId>,
     pub name: String,
     pub grant: Grant,
     pub projects: Vec<ProjectId>,
@@ -134,9 +134,13 @@ pub(super) struct NewCredential {
 }
 
 /// Creates a credential and stores its digest.
-pub(super) async fn create_credential(app: &AppState, actor: ActorId, new: NewCredential) -> ApiResult<(Secret, Key)> {
+pub(super) async fn create_credential(
+    app: &AppState,
+    actor: ActorId,
+    new: NewCredential,
+) -> ApiResult<(Secret, Credential)> {
     let secret = Secret::fresh();
-    let key = Key {
+    let credential = Credential {
         id: runs::mint(app),
         actor_id: actor,
         kind: new.kind,
@@ -150,8 +154,8 @@ pub(super) async fn create_credential(app: &AppState, actor: ActorId, new: NewCr
         used_at: None,
         revoked_at: None,
     };
-    app.store.keep_key(key.clone(), secret.digest()).await?;
-    Ok((secret, key))
+    app.store.store_credential(credential.clone(), secret.digest()).await?;
+    Ok((secret, credential))
 }
 
 async fn create(
@@ -180,9 +184,10 @@ async fn create(
         return Err(Problem::invalid("bad_scope", detail));
     }
     let projects = bounds(&app, actor.id, &new.project_ids, grant).await?;
-    let new = NewCredential { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
-    let (secret, key) = create_credential(&app, actor.id, new).await?;
-    Ok((StatusCode::CREATED, Json(CreatedToken { token: secret.reveal().to_owned(), record: key.into() })))
+    let new =
+        NewCredential { kind: CredentialKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
+    let (secret, credential) = create_credential(&app, actor.id, new).await?;
+    Ok((StatusCode::CREATED, Json(CreatedToken { token: secret.reveal().to_owned(), record: credential.into() })))
 }
 
 /// The projects that a token is bound to. Its actor must see each of them.
@@ -239,7 +244,7 @@ fn granted(scopes: Option<Vec<String>>) -> ApiResult<Grant> {
 struct ListQuery {
     /// A handle or id; `*` means everybody.
     actor: Option<String>,
-    cursor: Option<KeyId>,
+    cursor: Option<CredentialId>,
     limit: Option<usize>,
 }
 
@@ -256,19 +261,23 @@ async fn list_tokens(
         }
     };
     let limit = page_limit(query.limit, MAX_PAGE);
-    let found = app.store.keys(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
+    let found = app.store.credentials(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
     let items = found.into_iter().map(TokenView::from).collect();
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
 
-async fn revoke(Context(app, caller): Context, Id(id): Id<KeyId>) -> ApiResult<Json<TokenView>> {
+async fn revoke(Context(app, caller): Context, Id(id): Id<CredentialId>) -> ApiResult<Json<TokenView>> {
     app.commands()?;
     persons_only(&caller)?;
-    let found = app.store.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());
-    let mut key = found.ok_or_else(|| Problem::not_found("token"))?;
+    let found = app
+        .store
+        .credential_by_id(id)
+        .await?
+        .filter(|credential| caller.is_admin() || credential.actor_id == caller.id());
+    let mut credential = found.ok_or_else(|| Problem::not_found("token"))?;
     let now = app.clock.now();
-    if app.store.revoke_key(id, now).await? {
-        key.revoked_at = Some(now);
+    if app.store.revoke_credential(id, now).await? {
+        credential.revoked_at = Some(now);
     }
-    Ok(Json(key.into()))
+    Ok(Json(credential.into()))
 }

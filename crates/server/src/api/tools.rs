@@ -10,7 +10,7 @@ use crate::toolboxes::{ToolboxStatus, offers};
 use ::pages::PageSubject;
 use axum::Json;
 use effects::tools::{Registry, Toolbox};
-use engine::effect::Class;
+use engine::effect::RepeatSafety;
 use engine::ids::ProjectId;
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub(crate) struct Tools {
 
 async fn tools(Context(app, caller): Context) -> ApiResult<Json<Tools>> {
     let mut visible = Vec::new();
-    for toolbox in &app.catalogue.outside().0 {
+    for toolbox in &app.catalogue.toolboxes().0 {
         if is_visible(&app, &caller, toolbox.projects()).await? {
             visible.push(toolbox.clone());
         }
@@ -89,7 +89,7 @@ pub(crate) async fn described(catalogue: &Catalogue, toolboxes: &[Arc<dyn Toolbo
         for offer in offers.map(|offers| offers.tools).unwrap_or_default() {
             tools.items.push(json!({
                 "name": offer.name, "description": offer.description, "class": offer.class.name(),
-                "read": offer.class == Class::ReadOnly, "schema": offer.schema, "server": server,
+                "read": offer.class == RepeatSafety::ReadOnly, "schema": offer.schema, "server": server,
             }));
         }
     }

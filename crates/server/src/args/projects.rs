@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use engine::ids::{InvitationId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectCommand {
@@ -21,7 +21,7 @@ pub(crate) enum ProjectCommand {
         member: String,
         /// viewer reads, editor also writes and steers runs, owner also invites; viewer by default
         #[arg(long, value_name = "ROLE", value_parser = role)]
-        role: Option<Role>,
+        role: Option<MemberRole>,
     },
     /// Remove a member or withdraw an invitation; their runs are refused at the next call
     Revoke { project: ProjectId, member: String },
@@ -37,6 +37,6 @@ pub(crate) enum InvitationCommand {
     Decline { invitation: InvitationId },
 }
 
-fn role(text: &str) -> Result<Role, String> {
-    Role::parse(text).ok_or_else(|| format!("roles are {}", Role::ALL.map(Role::name).join(", ")))
+fn role(text: &str) -> Result<MemberRole, String> {
+    MemberRole::parse(text).ok_or_else(|| format!("roles are {}", MemberRole::ALL.map(MemberRole::name).join(", ")))
 }

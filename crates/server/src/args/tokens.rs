@@ -2,7 +2,7 @@
 
 use super::age;
 use clap::Subcommand;
-use engine::ids::KeyId;
+use engine::ids::CredentialId;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
@@ -32,7 +32,7 @@ pub(crate) enum TokenCommand {
     /// Revoke a token at once, with the sessions it opened
     Revoke {
         #[arg(required_unless_present = "all")]
-        id: Option<KeyId>,
+        id: Option<CredentialId>,
         /// Revoke all tokens and sessions of everybody: after a theft, or on a copy of the database
         #[arg(long, conflicts_with = "id")]
         all: bool,

@@ -187,7 +187,7 @@ async fn database(session: &Session) -> Check {
 /// Starts or calls each MCP server and lists its tools.
 async fn toolboxes(session: &Session) -> Vec<Check> {
     let catalogue = Catalogue::new(&session.config);
-    let checks = catalogue.outside().0.iter().map(|toolbox| async move {
+    let checks = catalogue.toolboxes().0.iter().map(|toolbox| async move {
         let state = ToolboxStatus::of(toolbox.server(), &offers(toolbox.as_ref()).await);
         Check { name: format!("tools.{}", state.server), ok: state.ready, detail: state.detail }
     });

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::render::style::line;
 use axum::http::Method;
 use engine::ids::ProjectId;
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use serde_json::{Value, json};
 use store::members::{Invitation, Member};
 
@@ -24,7 +24,7 @@ pub(crate) async fn grant(
     session: &Session,
     project: ProjectId,
     name: &str,
-    role: Option<Role>,
+    role: Option<MemberRole>,
 ) -> Result<u8, Failure> {
     let mut body = json!({"actor": name});
     if let Some(role) = role {

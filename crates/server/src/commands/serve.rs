@@ -11,7 +11,7 @@ use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use engine::batch::RunRow;
 use std::net::SocketAddr;
-use store::keys::Grant;
+use store::credentials::Grant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {

@@ -9,7 +9,7 @@ use crate::drive::SystemClock;
 use crate::failure::Failure;
 use engine::batch::RunRow;
 use engine::ids::{self, RunId};
-use engine::run::LONGEST_OBJECTIVE;
+use engine::run::MAX_OBJECTIVE_CHARS;
 use runtime::ports::Clock;
 use std::io::Read;
 
@@ -77,8 +77,8 @@ fn objective(text: &str) -> Result<String, Failure> {
         true => Err(Failure::usage(
             "the objective is empty; no run was made.\nType what to achieve, e.g. pleach run \"Compare three note-taking apps\"",
         )),
-        false if characters > LONGEST_OBJECTIVE => Err(Failure::usage(format!(
-            "the objective has {characters} characters; at most {LONGEST_OBJECTIVE} are allowed. No run was made.\nPut the material into a document and refer to it."
+        false if characters > MAX_OBJECTIVE_CHARS => Err(Failure::usage(format!(
+            "the objective has {characters} characters; at most {MAX_OBJECTIVE_CHARS} are allowed. No run was made.\nPut the material into a document and refer to it."
         ))),
         false => Ok(objective),
     }

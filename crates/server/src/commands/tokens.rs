@@ -7,7 +7,7 @@ use crate::args::TokenCommand;
 use crate::drive::SystemClock;
 use crate::failure::Failure;
 use crate::render::style::line;
-use engine::ids::KeyId;
+use engine::ids::CredentialId;
 use runtime::ports::Clock;
 use std::time::Duration;
 
@@ -60,8 +60,8 @@ fn in_projects(token: &TokenView) -> String {
 }
 
 /// This one, or all that are valid.
-async fn revoke(client: &ApiClient, id: Option<KeyId>) -> Result<Vec<TokenView>, ApiError> {
-    let ids: Vec<KeyId> = match id {
+async fn revoke(client: &ApiClient, id: Option<CredentialId>) -> Result<Vec<TokenView>, ApiError> {
+    let ids: Vec<CredentialId> = match id {
         Some(id) => vec![id],
         None => {
             let tokens: Vec<TokenView> = all_pages(client, "/api/tokens?actor=*&limit=200").await?;

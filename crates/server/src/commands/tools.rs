@@ -16,7 +16,7 @@ pub(crate) async fn list(session: &Session) -> Result<u8, Failure> {
         Some(tools) => tools,
         None => {
             let catalogue = Catalogue::new(&session.config);
-            let tools = described(&catalogue, &catalogue.outside().0).await;
+            let tools = described(&catalogue, &catalogue.toolboxes().0).await;
             catalogue.close().await;
             tools
         }

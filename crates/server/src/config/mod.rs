@@ -20,7 +20,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use effects::tools::{Approval, Hosts};
 use origins::{Layers, Origin, Setting};
-use runtime::ports::PROJECT_ITEMS;
+use runtime::ports::DEFAULT_ITEMS_PER_PROJECT;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -297,7 +297,7 @@ impl Config {
                 .unwrap_or_else(|| Setting::default(0)),
             project_items: layers
                 .parse("project_items", "a whole number from 1 to 10000000", whole(1..=10_000_000))?
-                .unwrap_or_else(|| Setting::default(PROJECT_ITEMS)),
+                .unwrap_or_else(|| Setting::default(DEFAULT_ITEMS_PER_PROJECT)),
             webhooks_private: yes_or_no(&layers, "webhooks_private")?,
             otlp_endpoint: layers.parse("otlp_endpoint", "http://HOST:PORT or https://…", |text| {
                 (text.starts_with("http://") || text.starts_with("https://")).then(|| text.to_owned())

@@ -14,7 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// How many contents of one file are remembered: each branch of a repository may have its own.
-const MOST_PER_PATH: usize = 20;
+const MAX_VERSIONS_PER_FILE: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -88,7 +88,7 @@ impl TrustRecords {
         self.all.retain(|record| (&record.path, &record.hash) != (&path, &hash));
         let mut older: Vec<usize> =
             self.all.iter().enumerate().filter(|(_, record)| record.path == path).map(|(at, _)| at).collect();
-        while older.len() >= MOST_PER_PATH {
+        while older.len() >= MAX_VERSIONS_PER_FILE {
             self.all.remove(older.remove(0));
             older.iter_mut().for_each(|at| *at -= 1);
         }

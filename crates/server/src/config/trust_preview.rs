@@ -79,12 +79,12 @@ impl TrustPreview {
             (None, None) => "this machine".to_owned(),
         };
         let mut does = vec![format!("sends prompts to {to}")];
-        does.extend(sources.key.iter().map(|variable| format!("sends your {variable} there as the key")));
+        does.extend(sources.api_key.iter().map(|variable| format!("sends your {variable} there as the key")));
         if !section.models.is_empty() {
             let names: Vec<String> = section.models.keys().map(|name| quoted(name)).collect();
             does.push(format!("sets price and context of {}", names.join(", ")));
         }
-        self.variables.extend(sources.key.into_iter().chain(sources.url));
+        self.variables.extend(sources.api_key.into_iter().chain(sources.url));
         self.add(format!("providers.{name}"), does);
     }
 

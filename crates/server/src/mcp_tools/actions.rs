@@ -5,7 +5,7 @@ use crate::commands::encoded;
 use axum::http::Method;
 use effects::tools::{Authorization, Registry, schema_violations};
 use engine::batch::RunRow;
-use engine::effect::Class;
+use engine::effect::RepeatSafety;
 use engine::ids::RunId;
 use mcp::server::ToolDefinition;
 use serde_json::{Map, Value, json};
@@ -37,11 +37,11 @@ fn built_in() -> Vec<ToolDefinition> {
         description: action.description,
         schema: action.schema(),
         // A run recognises a repeated call by its effect id; over MCP a repeated call is carried out again.
-        class: if action.is_read() { Class::ReadOnly } else { Class::Once },
-        destructive: action.alters(),
+        class: if action.is_read() { RepeatSafety::ReadOnly } else { RepeatSafety::Once },
+        destructive: action.changes_existing(),
     };
     let registry = Registry::builtin();
-    registry.list().iter().filter(|action| action.authorization() != Authorization::Own).map(action).collect()
+    registry.list().iter().filter(|action| action.authorization() != Authorization::SubagentsOnly).map(action).collect()
 }
 
 fn of_runs() -> Vec<ToolDefinition> {
@@ -63,7 +63,7 @@ fn of_runs() -> Vec<ToolDefinition> {
         action(
             START,
             "Start a run. Returns its id at once; the work goes on without the caller.",
-            Class::Once,
+            RepeatSafety::Once,
             false,
             &["objective"],
             vec![
@@ -86,7 +86,7 @@ fn of_runs() -> Vec<ToolDefinition> {
         action(
             LIST,
             "Runs, newest first.",
-            Class::ReadOnly,
+            RepeatSafety::ReadOnly,
             false,
             &[],
             vec![
@@ -105,7 +105,7 @@ fn of_runs() -> Vec<ToolDefinition> {
         action(
             READ,
             "How a run stands, with its open questions; or a part of it: report, workspace, events.",
-            Class::ReadOnly,
+            RepeatSafety::ReadOnly,
             false,
             &["run_id"],
             vec![
@@ -114,11 +114,11 @@ fn of_runs() -> Vec<ToolDefinition> {
                 ("after", json!({"type": "integer", "minimum": 0, "description": "Events behind this one only."})),
             ],
         ),
-        action(QUESTIONS, "Every open question of the caller's runs.", Class::ReadOnly, false, &[], vec![]),
+        action(QUESTIONS, "Every open question of the caller's runs.", RepeatSafety::ReadOnly, false, &[], vec![]),
         action(
             ANSWER,
             "Answer a question of a run; it goes on by itself.",
-            Class::Once,
+            RepeatSafety::Once,
             false,
             &["run_id", "text"],
             vec![
@@ -130,12 +130,12 @@ fn of_runs() -> Vec<ToolDefinition> {
         action(
             STEER,
             "Tell a run something; its next model call is shown it.",
-            Class::Once,
+            RepeatSafety::Once,
             false,
             &["run_id", "text"],
             vec![run(), ("text", text("What to tell it.")), ("node_id", text("Only to this node of a tree."))],
         ),
-        action(CANCEL, "End a run. What it made stays.", Class::Idempotent, true, &["run_id"], vec![run()]),
+        action(CANCEL, "End a run. What it made stays.", RepeatSafety::Idempotent, true, &["run_id"], vec![run()]),
     ]
 }
 

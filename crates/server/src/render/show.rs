@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const WIDE: usize = 400;
 const WIDE_TREE: usize = 110;
-const MOST_NODES: usize = 200;
+const MAX_NODES_SHOWN: usize = 200;
 
 /// Everything `show` needs, fetched by the command.
 pub(crate) struct Parts {
@@ -58,7 +58,7 @@ fn verified(item: &Value) -> (Option<String>, String) {
 }
 
 pub(crate) fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
-    let nodes = parts.tree_view.lines(MOST_NODES, WIDE_TREE, style);
+    let nodes = parts.tree_view.lines(MAX_NODES_SHOWN, WIDE_TREE, style);
     let run = &parts.run;
     let mut lines = head(run, style);
     section(&mut lines, "Tree", nodes.into_iter().map(|text| format!("  {text}")), style);

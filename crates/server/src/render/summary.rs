@@ -10,7 +10,7 @@ use engine::workspace::Document;
 pub(crate) const NEXT: &str = "next    ";
 
 /// `pleach show` lists the others.
-const MOST_DOCUMENTS: usize = 5;
+const MAX_DOCUMENTS_SHOWN: usize = 5;
 
 /// The exit code of a command that followed a run.
 pub(crate) fn exit_code(run: &RunRow) -> u8 {
@@ -30,10 +30,10 @@ pub(crate) fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<S
     }
     lines.push(limits(run).iter().map(|limit| limit.to_string()).collect::<Vec<_>>().join("  "));
     lines.extend(run.warnings.iter().map(|warning| style.paint(Color::Yellow, &format!("note    {}", line(warning)))));
-    let newest = documents.iter().take(MOST_DOCUMENTS);
+    let newest = documents.iter().take(MAX_DOCUMENTS_SHOWN);
     lines.extend(newest.map(|document| format!("doc     {}  {}", document.id, line(&document.title))));
-    if documents.len() > MOST_DOCUMENTS {
-        let more = documents.len() - MOST_DOCUMENTS;
+    if documents.len() > MAX_DOCUMENTS_SHOWN {
+        let more = documents.len() - MAX_DOCUMENTS_SHOWN;
         lines.push(format!("doc     … and {more} more: pleach show {}", run.id));
     }
     let open = Question::open(run);

@@ -3,7 +3,7 @@
 use super::RunLog;
 use engine::facts::homework::IterationCompleted;
 use engine::facts::homework::Verdict;
-use engine::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
+use engine::facts::{Fact, HomeworkFact as H, RunFact as R, run::ResumeReason};
 use engine::run::StopReason;
 
 #[derive(Default)]

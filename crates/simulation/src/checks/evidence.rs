@@ -5,7 +5,7 @@ use engine::event::Event;
 use engine::facts::homework::Planned;
 use engine::facts::homework::Verdict;
 use engine::facts::homework::{HomeworkStep, HomeworkStepStatus};
-use engine::facts::{Fact, Homework as H};
+use engine::facts::{Fact, HomeworkFact as H};
 use engine::run::StopReason;
 use std::collections::BTreeSet;
 

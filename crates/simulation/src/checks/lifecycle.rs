@@ -5,7 +5,7 @@ use super::RunLog;
 use super::fold::replay;
 use crate::world::FinishedWorld;
 use engine::event::Event;
-use engine::facts::{Effect, Fact, Homework as H, Run as R, Tree as T, run::ResumeReason};
+use engine::facts::{EffectFact, Fact, HomeworkFact as H, RunFact as R, TreeFact as T, run::ResumeReason};
 use engine::run::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,7 @@ fn waiting_burns_nothing(log: &RunLog, violations: &mut Vec<String>) {
                     event.seq
                 ));
             }
-            if matches!(event.fact, Fact::Effect(Effect::Started(_))) {
+            if matches!(event.fact, Fact::Effect(EffectFact::Started(_))) {
                 violations.push(format!(
                     "36: run {} started a call while {} (event {})",
                     log.id,
@@ -144,7 +144,7 @@ fn nothing_lost_in_steady_worlds(finished: &FinishedWorld, log: &RunLog, violati
         return;
     }
     for event in &log.events {
-        if matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Lost) {
+        if matches!(&event.fact, Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Lost) {
             violations.push(format!("34: run {} lost a call at {} though no process died", log.id, event.seq));
         }
     }

@@ -7,7 +7,7 @@ use crate::world::witness::TreeRows;
 use engine::batch::RunRow;
 use engine::event::genesis;
 use engine::facts::effect::FinishedAs;
-use engine::facts::{Effect, Fact};
+use engine::facts::{EffectFact, Fact};
 use engine::projection;
 use engine::workspace::Scope;
 use runtime::ports::Slice;
@@ -47,8 +47,8 @@ fn drivers_are_fenced(finished: &FinishedWorld, log: &RunLog, violations: &mut V
         let events = log.events.iter().filter(|event| seqs.contains(&(event.seq as usize)));
         for event in events {
             let answered =
-                matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok);
-            if answered || matches!(event.fact, Fact::Effect(Effect::Started(_))) {
+                matches!(&event.fact, Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Ok);
+            if answered || matches!(event.fact, Fact::Effect(EffectFact::Started(_))) {
                 violations.push(format!(
                     "21: run {} got {} at {} from nobody's driver",
                     log.id,

@@ -6,7 +6,7 @@ use crate::world::FinishedWorld;
 use crate::world::provider::{Charge, Ended, Request};
 use engine::budget::{Budgets, Reserve, Settled};
 use engine::facts::effect::{Finished, FinishedAs};
-use engine::facts::{Effect, Fact, Run as R};
+use engine::facts::{EffectFact, Fact, RunFact as R};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Key = (String, u32);
@@ -33,14 +33,14 @@ impl Ledger {
         let mut ledger = Ledger::default();
         for event in &log.events {
             match &event.fact {
-                Fact::Effect(Effect::Started(fact)) => {
+                Fact::Effect(EffectFact::Started(fact)) => {
                     let key = (fact.effect.0.clone(), fact.attempt);
                     if ledger.started.insert(key, (event.seq, fact.reserve)).is_some() {
                         violations
                             .push(format!("32: run {} intends {} attempt {} twice", log.id, fact.effect, fact.attempt));
                     }
                 }
-                Fact::Effect(Effect::Finished(fact)) if fact.outcome != FinishedAs::Refused => {
+                Fact::Effect(EffectFact::Finished(fact)) if fact.outcome != FinishedAs::Refused => {
                     let key = (fact.effect.0.clone(), fact.attempt);
                     if ledger.finished.get(&key).is_some_and(|(_, before)| calls_off(fact, before)) {
                         continue;
@@ -75,7 +75,7 @@ fn limits_hold(log: &RunLog, violations: &mut Vec<String>) {
         match &event.fact {
             Fact::Run(R::Queued(fact)) => (budgets, kept) = (fact.budgets.clone(), Reserve::wrap_up(&fact.models)),
             Fact::Run(R::BudgetChanged(fact)) => (budgets, exhausted) = (fact.budgets.clone(), false),
-            Fact::Effect(Effect::Started(fact)) => {
+            Fact::Effect(EffectFact::Started(fact)) => {
                 open.insert((fact.effect.0.clone(), fact.attempt), fact.reserve);
                 let kept = if is_last_word(&fact.effect.0, exhausted) { Reserve::default() } else { kept };
                 let tokens = spent.tokens + kept.tokens + open.values().map(|reserve| reserve.tokens).sum::<u64>();
@@ -89,7 +89,7 @@ fn limits_hold(log: &RunLog, violations: &mut Vec<String>) {
                     ));
                 }
             }
-            Fact::Effect(Effect::Finished(fact)) => {
+            Fact::Effect(EffectFact::Finished(fact)) => {
                 let settled =
                     open.remove(&(fact.effect.0.clone(), fact.attempt)).map(|_| fact.settled).unwrap_or_default();
                 spent.tokens = spent.tokens.saturating_add(settled.tokens_in).saturating_add(settled.tokens_out);
@@ -138,10 +138,10 @@ fn answered_for_good(log: &RunLog, violations: &mut Vec<String>) {
     let mut answered = BTreeSet::new();
     for event in &log.events {
         match &event.fact {
-            Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok => {
+            Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Ok => {
                 answered.insert(&fact.effect);
             }
-            Fact::Effect(Effect::Started(fact)) if answered.contains(&fact.effect) => {
+            Fact::Effect(EffectFact::Started(fact)) if answered.contains(&fact.effect) => {
                 violations.push(format!(
                     "31: run {} intends {} again at {} though its answer is stored",
                     log.id, fact.effect, event.seq

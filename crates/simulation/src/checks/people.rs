@@ -8,7 +8,7 @@ use crate::world::witness::{Act, Action, Reply};
 use engine::event::Event;
 use engine::facts::run::MessageQueued;
 use engine::facts::task::TaskEnding;
-use engine::facts::{Effect, Fact, Run as R, Task as K, Tree as T};
+use engine::facts::{EffectFact, Fact, RunFact as R, TaskFact as K, TreeFact as T};
 use engine::ids::MessageId;
 use engine::model::Role;
 use engine::run::{Kind, Lane, NodeCommand};
@@ -70,7 +70,7 @@ fn shown(finished: &FinishedWorld, log: &RunLog, decides: Role, violations: &mut
     let planner = |request: &&Request| request.run == log.id && request.role == decides;
     for request in finished.bill.iter().filter(planner) {
         let intent = log.events.iter().position(|event| {
-            matches!(&event.fact, Fact::Effect(Effect::Started(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt)
+            matches!(&event.fact, Fact::Effect(EffectFact::Started(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt)
         });
         for event in &log.events[..intent.unwrap_or(0)] {
             let texts = match &event.fact {
@@ -106,7 +106,7 @@ fn shown_in_tree(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<St
     let mut asked: Option<&Request> = None;
     for event in &log.events {
         match &event.fact {
-            Fact::Effect(Effect::Started(fact)) => {
+            Fact::Effect(EffectFact::Started(fact)) => {
                 asked = people_texts.get(&(fact.effect.0.as_str(), fact.attempt)).copied();
                 let Some(request) = asked else { continue };
                 for missing in texts

@@ -8,12 +8,12 @@ use engine::event::Event;
 use engine::facts::effect::FinishedAs;
 use engine::facts::run::ResumeReason;
 use engine::facts::task::TaskEnding;
-use engine::facts::{Effect, Fact, Homework as H, Run as R, Task as K, Tree as T};
+use engine::facts::{EffectFact, Fact, HomeworkFact as H, RunFact as R, TaskFact as K, TreeFact as T};
 use engine::run::Kind;
 use engine::time::Timestamp;
 use std::collections::BTreeMap;
 
-const MOST_ATTEMPTS: u32 = 6;
+const MAX_ATTEMPTS: u32 = 6;
 
 pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
     let bill: Vec<&Request> = finished.bill.iter().filter(|request| request.run == log.id).collect();
@@ -27,10 +27,10 @@ fn attempts(log: &RunLog, violations: &mut Vec<String>) {
     let mut not_before: BTreeMap<&str, Timestamp> = BTreeMap::new();
     for event in &log.events {
         match &event.fact {
-            Fact::Effect(Effect::Finished(fact)) => {
+            Fact::Effect(EffectFact::Finished(fact)) => {
                 let tries = counted.entry(&fact.effect.0).or_default();
                 *tries += u32::from(fact.counted);
-                if *tries > MOST_ATTEMPTS {
+                if *tries > MAX_ATTEMPTS {
                     violations.push(format!("40: run {} tried {} {tries} times", log.id, fact.effect));
                 }
                 if fact.outcome == FinishedAs::Failed {
@@ -40,7 +40,7 @@ fn attempts(log: &RunLog, violations: &mut Vec<String>) {
             }
             // A person asked to try now.
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::TryNow => not_before.clear(),
-            Fact::Effect(Effect::Started(fact))
+            Fact::Effect(EffectFact::Started(fact))
                 if not_before.get(fact.effect.0.as_str()).is_some_and(|at| event.at < *at) =>
             {
                 violations
@@ -81,7 +81,7 @@ fn is_shortened(log: &RunLog, from_ms: u64, to_ms: u64) -> bool {
 /// Whether the failure is in the log. If its process died first, no later driver could know how long to wait.
 fn is_recorded(log: &RunLog, request: &Request) -> bool {
     log.events.iter().any(|event| match &event.fact {
-        Fact::Effect(Effect::Finished(fact)) => {
+        Fact::Effect(EffectFact::Finished(fact)) => {
             fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Transient
         }
         _ => false,
@@ -90,7 +90,7 @@ fn is_recorded(log: &RunLog, request: &Request) -> bool {
 
 fn spoiled(log: &RunLog, bill: &[&Request], violations: &mut Vec<String>) {
     for request in bill.iter().filter(|request| matches!(request.ended, Ended::Answered { usable: false, .. })) {
-        let arrived = |event: &Event| matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Ok);
+        let arrived = |event: &Event| matches!(&event.fact, Fact::Effect(EffectFact::Finished(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Ok);
         let Some(at) = log.events.iter().position(arrived) else { continue };
         let warning = |event: &&Event| matches!(event.fact, Fact::Run(R::BudgetWarning(_)));
         let mut after = log.events[at + 1..].iter().filter(|event| !warning(event));

@@ -4,7 +4,7 @@
 use super::RunLog;
 use crate::world::FinishedWorld;
 use engine::facts::effect::FinishedAs;
-use engine::facts::{Effect, Fact};
+use engine::facts::{EffectFact, Fact};
 use engine::ids::RunId;
 use runtime::ports::Lease;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String
     for event in &log.events {
         let Some(lease) = driver(finished, log.id, event.seq) else { continue };
         match &event.fact {
-            Fact::Effect(Effect::Started(fact)) => drop(started.insert((&fact.effect.0, fact.attempt), lease)),
-            Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Lost => {
+            Fact::Effect(EffectFact::Started(fact)) => drop(started.insert((&fact.effect.0, fact.attempt), lease)),
+            Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Lost => {
                 lost += 1;
                 let Some(caller) = started.get(&(fact.effect.0.as_str(), fact.attempt)) else { continue };
                 if held_throughout(finished, caller, lease) {

@@ -3,7 +3,7 @@
 
 use super::RunLog;
 use engine::facts::task::StepAction;
-use engine::facts::{Effect, Fact, Run as R, Task as T, run::ResumeReason};
+use engine::facts::{EffectFact, Fact, RunFact as R, TaskFact as T, run::ResumeReason};
 use engine::model::Role;
 
 pub fn check(log: &RunLog, violations: &mut Vec<String>) {
@@ -24,7 +24,7 @@ pub fn check(log: &RunLog, violations: &mut Vec<String>) {
                 }
             }
             Fact::Task(T::Ended(_)) => reflection.over = true,
-            Fact::Effect(Effect::Started(fact)) if fact.what == Role::AgentReflection.name() => {
+            Fact::Effect(EffectFact::Started(fact)) if fact.what == Role::AgentReflection.name() => {
                 reflection.calls.insert(fact.effect.0.clone());
             }
             Fact::Task(T::Reflected(fact)) if fact.scratchpad.is_none() => reflection.settled += 1,

@@ -3,7 +3,7 @@
 use super::RunLog;
 use super::tree::NodeParents;
 use crate::world::FinishedWorld;
-use engine::facts::{Fact, Homework as H, Run as R, Task as K, Tree as T};
+use engine::facts::{Fact, HomeworkFact as H, RunFact as R, TaskFact as K, TreeFact as T};
 use engine::ids::ProjectId;
 use engine::run::{Kind, ScopeKind};
 use engine::workspace::{Mutation, Scope};

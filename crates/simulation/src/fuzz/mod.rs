@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 const INPUTS: u64 = 2_000;
 const INPUTS_VARIABLE: &str = "PLEACH_FUZZ_INPUTS";
 /// Inputs are truncated to this many bytes.
-const LONGEST: usize = 64 * 1024;
+const MAX_INPUT_BYTES: usize = 64 * 1024;
 /// The limit for one input. No input of that size takes nearly as long, even on a busy machine.
-const MOST_TIME: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// A parser, inputs to start from, and the words of its grammar.
 #[derive(Clone, Copy)]
@@ -76,7 +76,7 @@ pub fn fuzz(target: &Target, inputs: u64, seed: u64) -> Result<Figures, Failure>
             return Err(Failure { number, input, why });
         }
         // Wall time may be the time of other processes, so the input is parsed again and its processor time counts.
-        if took > MOST_TIME && cost(|| (target.parse)(&input)) > MOST_TIME {
+        if took > MAX_TIME && cost(|| (target.parse)(&input)) > MAX_TIME {
             return Err(Failure { number, input, why: format!("it took {took:?}") });
         }
         if took > figures.slowest {
@@ -116,7 +116,7 @@ pub fn input(target: &Target, seed: u64, number: u64) -> Vec<u8> {
     for _ in 0..dice.between(1, 8) {
         mutate(target, &mut input, &mut dice);
     }
-    input.truncate(LONGEST);
+    input.truncate(MAX_INPUT_BYTES);
     input
 }
 
@@ -137,7 +137,7 @@ fn mutate(target: &Target, input: &mut Vec<u8>, dice: &mut Dice) {
             let most = if dice.happens(50) { 2_000 } else { 20 };
             let times = dice.between(2, most) as usize;
             let run = input[at..end].repeat(times);
-            splice(input, at, &run[..run.len().min(LONGEST)]);
+            splice(input, at, &run[..run.len().min(MAX_INPUT_BYTES)]);
         }
         5 => {
             let other = dice.pick(target.seeds).copied().unwrap_or_default().as_bytes();
@@ -152,7 +152,7 @@ fn mutate(target: &Target, input: &mut Vec<u8>, dice: &mut Dice) {
 }
 
 fn splice(input: &mut Vec<u8>, at: usize, more: &[u8]) {
-    if input.len() + more.len() <= 2 * LONGEST {
+    if input.len() + more.len() <= 2 * MAX_INPUT_BYTES {
         input.splice(at..at, more.iter().copied());
     }
 }

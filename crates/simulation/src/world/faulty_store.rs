@@ -11,7 +11,7 @@ use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task};
-use runtime::agents::{AgentRecord, PadVersion};
+use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::{
     Append, AppendError, Claimed, DocumentFilter, EdgeFilter, Hit, Lease, Library, Log, RunFilter, SearchFilter, Slice,
     StoreError, TaskFilter,
@@ -94,11 +94,11 @@ reads! { Log:
     fn events(run: RunId, after: u64, limit: usize) -> Vec<StoredEvent>;
     fn run_row(run: RunId) -> Option<RunRow>;
     fn time() -> Timestamp;
-    fn heads(worker: &str) -> Vec<(RunId, u64)>;
-    fn ends(runs: &[RunId]) -> Vec<(RunId, u64)>;
+    fn last_seqs_of_worker(worker: &str) -> Vec<(RunId, u64)>;
+    fn last_seqs(runs: &[RunId]) -> Vec<(RunId, u64)>;
     fn changed_runs(since: Timestamp) -> Vec<(RunId, Timestamp)>;
     fn checkpoint(run: RunId, seq: u64, format: i64) -> Option<String>;
-    fn keep_checkpoint(run: RunId, seq: u64, format: i64, text: String) -> ();
+    fn store_checkpoint(run: RunId, seq: u64, format: i64, text: String) -> ();
     {
         async fn append(&self, append: Append) -> Result<(), AppendError> {
             self.process.pass().await;
@@ -173,7 +173,7 @@ reads! { Library:
     fn search(scope: &Scope, query: &str, filter: SearchFilter) -> Vec<Hit>;
     fn actor(name: &str) -> Option<ActorRecord>;
     fn agent(name: &str) -> Option<AgentRecord>;
-    fn scratchpad(agent: ActorId) -> Option<PadVersion>;
+    fn scratchpad(agent: ActorId) -> Option<ScratchpadVersion>;
     fn pending_lessons(agent: ActorId) -> u64;
     fn blobs(hashes: &[Hash]) -> Vec<String>;
     fn may_steer(scope: &Scope, run: RunId) -> bool;

@@ -7,9 +7,9 @@ use engine::actor::{Actor, ActorKind};
 use engine::budget::Budgets;
 use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId};
+use engine::member_role::MemberRole;
 use engine::model::{ModelSpec, Models, Price};
 use engine::money::Usd;
-use engine::role::Role;
 use engine::run::{Criterion, Kind, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Mutation};
@@ -69,7 +69,7 @@ impl Fixtures {
         store.change(fixtures.first_changes()).await.expect("the land is settled");
         store.create_agent(fixtures.agent.clone()).await.expect("a new subagent");
         for project in fixtures.projects {
-            store.grant(project, fixtures.agent.id, Role::Editor).await.expect("its project");
+            store.grant(project, fixtures.agent.id, MemberRole::Editor).await.expect("its project");
         }
         fixtures
     }

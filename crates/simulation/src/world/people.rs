@@ -6,7 +6,7 @@ use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
 use engine::event::{Event, StoredEvent};
-use engine::facts::{Fact, Tree as T};
+use engine::facts::{Fact, TreeFact as T};
 use engine::ids::{ActorId, NodeId, QuestionId, RunId};
 use engine::money::Usd;
 use engine::run::{Command, Kind, Lane, NodeCommand};

@@ -65,7 +65,7 @@ enum Fault {
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// No healthy world makes this many calls. A world that does is in a loop: further calls never return, and it fails.
-const MOST_REQUESTS: usize = 3_000;
+const MAX_CALLS_PER_WORLD: usize = 3_000;
 
 pub struct Provider {
     seed: u64,
@@ -147,8 +147,8 @@ impl Provider {
     }
 
     async fn refuse_for_good<T>(&self, line: usize) -> T {
-        if line == MOST_REQUESTS {
-            self.witness.violation(format!("30: more than {MOST_REQUESTS} model calls in one world"));
+        if line == MAX_CALLS_PER_WORLD {
+            self.witness.violation(format!("30: more than {MAX_CALLS_PER_WORLD} model calls in one world"));
         }
         std::future::pending().await
     }
@@ -250,7 +250,7 @@ impl ModelPort for ProviderConnection {
         let sections = Sections::of(&messages);
         let mut exchange = Exchange::new(provider, call, run, (&messages, &sections), key, &mut dice);
         let line = provider.open(call, run, &sections, key);
-        if line >= MOST_REQUESTS {
+        if line >= MAX_CALLS_PER_WORLD {
             return provider.refuse_for_good(line).await;
         }
         let mut open_call = OpenCall { provider, line, partial: exchange.partial(&mut dice), closed: false };

@@ -8,7 +8,7 @@ use super::witness::Witness;
 use crate::clock::VirtualClock;
 use effects::performer::EffectsPerformer;
 use effects::tools::{Registry, Toolboxes};
-use runtime::{Duty, RunCommands, Worker, WorkerConfig};
+use runtime::{ClaimPolicy, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::Duration;
 use store::SqlStore;
@@ -91,12 +91,18 @@ impl Workforce {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Toolboxes::default(),
+            toolboxes: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: Arc::new(line),
             live: Default::default(),
         };
-        let config = WorkerConfig { id: process.name.clone(), slots: 8, lease: LEASE, duty: Duty::All, shared: true };
+        let config = WorkerConfig {
+            id: process.name.clone(),
+            slots: 8,
+            lease: LEASE,
+            claims: ClaimPolicy::AnyRun,
+            shared: true,
+        };
         let worker = Worker::new(store, Arc::new(performer), shared.clock.clone(), config);
         let (commands, cancel) = (worker.commands(), CancellationToken::new());
         shared.witness.note(format_args!("{} starts", process.name));

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The most attempts at a run whose log grows while its rows are computed.
 const TRIES: u32 = 50;
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// The projections of a whole log, as inserts into empty tables.
 pub(super) struct Projected {
@@ -82,7 +82,7 @@ impl SqlStore {
                     if self.last_seq(run).await?.is_none() {
                         return Ok(());
                     }
-                    tokio::time::sleep((Duration::from_millis(5) * attempt).min(LONGEST_PAUSE)).await;
+                    tokio::time::sleep((Duration::from_millis(5) * attempt).min(MAX_PAUSE)).await;
                 }
                 Err(error) => return Err(into_store_error(error)),
             }

@@ -6,17 +6,17 @@ mod sql;
 pub(crate) use sql::{DELETE_INVITATIONS, INSERT_MEMBER};
 
 use engine::ids::{ActorId, InvitationId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use serde::{Deserialize, Serialize};
 
 /// The most members and invited people of one project. The server refuses further invitations, so the whole list always
 /// fits into one answer.
-pub const MOST_MEMBERS: usize = 1_000;
+pub const MAX_MEMBERS_PER_PROJECT: usize = 1_000;
 /// The most invitations of one person that are listed. The older ones appear after some of these are accepted or
 /// declined.
-pub const MOST_INVITATIONS: usize = 1_000;
+pub const MAX_INVITATIONS_LISTED: usize = 1_000;
 /// The time in which an invitation can be accepted: thirty days in milliseconds.
 pub const INVITATION_MS: i64 = 30 * 24 * 3_600_000;
 
@@ -25,7 +25,7 @@ pub const INVITATION_MS: i64 = 30 * 24 * 3_600_000;
 pub struct Member {
     #[serde(flatten)]
     pub actor: ActorRecord,
-    pub role: Role,
+    pub role: MemberRole,
     /// True for somebody who has not accepted yet and so is not a member.
     pub invited: bool,
 }
@@ -36,7 +36,7 @@ pub struct Invitation {
     pub id: InvitationId,
     pub project_id: ProjectId,
     pub project_title: String,
-    pub role: Role,
+    pub role: MemberRole,
     /// The handle of the person who invited.
     pub invited_by: String,
     pub created_at: Timestamp,
@@ -49,7 +49,7 @@ pub struct NewInvitation {
     pub id: InvitationId,
     pub project: ProjectId,
     pub actor: ActorId,
-    pub role: Role,
+    pub role: MemberRole,
     pub invited_by: ActorRecord,
     /// The title of its notification.
     pub title: String,

@@ -1,14 +1,14 @@
 //! The queries for members and invitations. Every change of membership first updates the project's row, which locks it.
 //! So two changes cannot both see another owner and leave the project without one.
 
-use super::{Invitation, MOST_INVITATIONS, MOST_MEMBERS, Member, MemberChange, NewInvitation};
+use super::{Invitation, MAX_INVITATIONS_LISTED, MAX_MEMBERS_PER_PROJECT, Member, MemberChange, NewInvitation};
 use crate::backend::WriteError;
 use crate::log::into_store_error;
 use crate::notifications::INVITATION_KIND;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, page};
 use crate::{SqlStore, StoreError, records, rows};
 use engine::ids::{ActorId, InvitationId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use runtime::ports::Slice;
@@ -51,8 +51,8 @@ fn lock_project(project: ProjectId) -> Statement {
     Statement::new(sql, vec![id(project)]).guarded(Guard::Entity(project.0))
 }
 
-pub(crate) fn role(text: &str) -> Result<Role, StoreError> {
-    Role::parse(text).ok_or_else(|| {
+pub(crate) fn role(text: &str) -> Result<MemberRole, StoreError> {
+    MemberRole::parse(text).ok_or_else(|| {
         StoreError::Unusable(format!("the database has the role {text}, which this version does not know"))
     })
 }
@@ -128,7 +128,7 @@ impl SqlStore {
             .push(" AND i.expires_at > ")
             .bind(now.0)
             .push(" ORDER BY 7, 1 LIMIT ")
-            .bind(MOST_MEMBERS);
+            .bind(MAX_MEMBERS_PER_PROJECT);
         self.all(query, member).await
     }
 
@@ -140,15 +140,24 @@ impl SqlStore {
     }
 
     /// The actor's role in each of the projects of which they are a member.
-    pub async fn roles(&self, actor: ActorId, projects: &[ProjectId]) -> Result<Vec<(ProjectId, Role)>, StoreError> {
+    pub async fn roles(
+        &self,
+        actor: ActorId,
+        projects: &[ProjectId],
+    ) -> Result<Vec<(ProjectId, MemberRole)>, StoreError> {
         let mut query = Query::new("SELECT project_id, role FROM project_members WHERE actor_id = ");
         query.bind(id(actor)).push(" AND project_id IN ").bind_list(projects.iter().map(id));
         self.all(query, |row| Ok((row.parse(0)?, role(row.text(1)?)?))).await
     }
 
     /// Changes the role of a member. Their subagents are lowered to at most that role. The last owner keeps the role.
-    pub async fn set_role(&self, project: ProjectId, actor: ActorId, to: Role) -> Result<MemberChange, StoreError> {
-        let kept = if to == Role::Owner { "1 = 1" } else { OTHER_OWNER };
+    pub async fn set_role(
+        &self,
+        project: ProjectId,
+        actor: ActorId,
+        to: MemberRole,
+    ) -> Result<MemberChange, StoreError> {
+        let kept = if to == MemberRole::Owner { "1 = 1" } else { OTHER_OWNER };
         let first = format!(
             "UPDATE project_members SET role = '{}' WHERE project_id = ?1 AND actor_id = ?2 AND (role <> 'owner' OR {kept})",
             to.name()
@@ -211,7 +220,7 @@ impl SqlStore {
         }
     }
 
-    /// The open invitations of a person, newest first, at most `MOST_INVITATIONS`.
+    /// The open invitations of a person, newest first, at most `MAX_INVITATIONS_LISTED`.
     pub async fn invitations(&self, of: ActorId, now: Timestamp) -> Result<Vec<Invitation>, StoreError> {
         let mut query = Query::new(format!("{INVITATION} WHERE i.actor_id = "));
         query
@@ -219,7 +228,7 @@ impl SqlStore {
             .push(" AND i.expires_at > ")
             .bind(now.0)
             .push(" ORDER BY i.id DESC LIMIT ")
-            .bind(MOST_INVITATIONS);
+            .bind(MAX_INVITATIONS_LISTED);
         self.all(query, invitation).await
     }
 

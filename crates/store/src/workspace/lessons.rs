@@ -6,7 +6,7 @@ use crate::lessons::Lesson;
 use engine::ids::{ActorId, LessonId};
 use engine::lessons::{self, LessonStatus};
 use engine::workspace::Mutation;
-use runtime::agents::PadVersion;
+use runtime::agents::ScratchpadVersion;
 
 impl Workspace {
     pub(super) fn apply_to_lessons(
@@ -67,7 +67,7 @@ impl Workspace {
         for id in asked {
             let pending = |lesson: &&Lesson| lesson.agent_id == agent && lesson.status == LessonStatus::Pending;
             let Some(lesson) = self.lessons.get(id).filter(pending) else { continue };
-            if let Some(longer) = lessons::remembered(&content, &lesson.text, lesson.run_id) {
+            if let Some(longer) = lessons::with_lesson(&content, &lesson.text, lesson.run_id) {
                 content = longer;
                 promoted.push(*id);
             }
@@ -91,8 +91,8 @@ impl Workspace {
         content: String,
         step: Option<u32>,
         stamp: &Stamp,
-    ) -> PadVersion {
-        let pad = PadVersion {
+    ) -> ScratchpadVersion {
+        let pad = ScratchpadVersion {
             version: self.pads.get(&agent).map_or(0, |pad| pad.version) + 1,
             characters: content.chars().count() as u32,
             content,

@@ -8,7 +8,7 @@ use engine::actor::Actor;
 use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, ProjectId, RunId, TaskId};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Mutation, Project, Task};
-use runtime::agents::PadVersion;
+use runtime::agents::ScratchpadVersion;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -42,7 +42,7 @@ pub(crate) struct Workspace {
     pub tasks: BTreeMap<TaskId, Versioned<Task>>,
     pub edges: BTreeMap<EdgeId, Versioned<Edge>>,
     /// The newest version of each scratchpad.
-    pub pads: BTreeMap<ActorId, PadVersion>,
+    pub pads: BTreeMap<ActorId, ScratchpadVersion>,
     pub lessons: BTreeMap<LessonId, Lesson>,
 }
 
@@ -66,12 +66,12 @@ pub(crate) enum Revision {
     },
     Linked(Versioned<Edge>),
     Unlinked(EdgeId),
-    ScratchpadWritten(ActorId, PadVersion),
+    ScratchpadWritten(ActorId, ScratchpadVersion),
     LessonAdded(Lesson),
     /// The new version of the scratchpad, and the lessons in it.
     LessonsPromoted {
         agent: ActorId,
-        pad: PadVersion,
+        pad: ScratchpadVersion,
         lessons: Vec<Lesson>,
     },
     LessonDismissed(Lesson),

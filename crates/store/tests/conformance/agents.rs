@@ -157,7 +157,7 @@ async fn a_scratchpad_is_never_lost_to_a_concurrent_change(world: World) {
 async fn h8_an_agent_sees_what_it_and_its_owner_may_both_see(world: World) {
     let scout = agent(&world, "scout").await;
     let (shared, mine) = (world.project("Shared").await, world.project("Mine alone").await);
-    world.store.grant(shared, scout.id, engine::role::Role::Editor).await.unwrap();
+    world.store.grant(shared, scout.id, engine::member_role::MemberRole::Editor).await.unwrap();
     for project in [shared, mine] {
         world.change(document(project, "Prices", "twelve").1).await.unwrap();
     }
@@ -170,7 +170,7 @@ async fn h8_an_agent_sees_what_it_and_its_owner_may_both_see(world: World) {
     // When its owner leaves the project, the agent loses it with the next query.
     world.store.revoke(shared, world.me).await.unwrap();
     assert_eq!(seen(listed().await.unwrap()), 0);
-    world.store.grant(shared, world.me, engine::role::Role::Owner).await.unwrap();
+    world.store.grant(shared, world.me, engine::member_role::MemberRole::Owner).await.unwrap();
     world.store.revoke(shared, scout.id).await.unwrap();
     assert_eq!(seen(listed().await.unwrap()), 0);
 }
@@ -180,7 +180,7 @@ async fn an_agent_sees_its_own_tasks_and_those_of_its_projects(world: World) {
     let own = queued(&world, &scout).await;
     let _others = queued(&world, &other).await;
     let shared = world.project("Shared").await;
-    world.store.grant(shared, scout.id, engine::role::Role::Editor).await.unwrap();
+    world.store.grant(shared, scout.id, engine::member_role::MemberRole::Editor).await.unwrap();
     let joined = world.queued(&[shared]).await;
     let _mine = world.queued(&[]).await;
     let runs = world.store.runs(&scout.scope(), RunFilter::default()).await.unwrap();

@@ -6,7 +6,7 @@ use engine::effect::{CallError, CallFailure, EffectAttempt, Outcome};
 use engine::facts::run::Queued;
 use engine::run::{Kind, Status};
 use runtime::ports::Performer;
-use runtime::{Duty, Worker, WorkerConfig};
+use runtime::{ClaimPolicy, Worker, WorkerConfig};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,7 +59,7 @@ async fn run_to_end(world: World, by_ms: i64, retry_after_ms: Option<i64>) -> (e
     let mut brief = Queued { kind: Kind::Tree, ..brief(world.me, &[]) };
     brief.budgets.max_wall_ms = Some(60_000);
     let run = world.queued_as(brief).await;
-    let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, duty: Duty::All, shared: false };
+    let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, claims: ClaimPolicy::AnyRun, shared: false };
     let performer = ClockSettingModel { world: world.clone(), by_ms, retry_after_ms, calls: AtomicU32::new(0) };
     let worker = Worker::new(world.store.clone(), Arc::new(performer), world.wall(), config);
     let (commands, stop, began) = (worker.commands(), CancellationToken::new(), Instant::now());

@@ -7,7 +7,7 @@ use engine::facts::run::Queued;
 use engine::ids::{ActorId, RunId};
 use engine::run::{Command, Kind, Run, Status};
 use runtime::ports::{AppendError, Log, Performer};
-use runtime::{Duty, Worker, WorkerConfig};
+use runtime::{ClaimPolicy, Worker, WorkerConfig};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -168,10 +168,10 @@ async fn heads_show_commands_given_elsewhere(world: World) {
     let mut run = world.queued(&[]).await;
     let _not_mine = world.queued(&[]).await;
     world.claim_one("one", &run).await;
-    assert_eq!(world.store.heads("one").await.unwrap(), vec![(run_id(&run), 1)]);
+    assert_eq!(world.store.last_seqs_of_worker("one").await.unwrap(), vec![(run_id(&run), 1)]);
     let append = world.said(&mut run, "a command");
     world.store.append(append).await.unwrap();
-    assert_eq!(world.store.heads("one").await.unwrap(), vec![(run_id(&run), 2)]);
+    assert_eq!(world.store.last_seqs_of_worker("one").await.unwrap(), vec![(run_id(&run), 2)]);
 }
 
 async fn claiming_tells_when_the_last_driver_was_seen(world: World) {
@@ -336,7 +336,7 @@ impl Performer for Answers {
 
 async fn b9_a_deadline_that_passed_while_everything_slept_is_kept_by_the_next_worker(world: World) {
     let run = due_in(&world, 0).await;
-    let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, duty: Duty::All, shared: false };
+    let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, claims: ClaimPolicy::AnyRun, shared: false };
     let worker = Worker::new(world.store.clone(), Arc::new(Answers), world.wall(), config);
     let (commands, stop) = (worker.commands(), CancellationToken::new());
     let mut lifecycle = commands.live().lifecycle();

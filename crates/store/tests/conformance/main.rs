@@ -2,8 +2,8 @@
 
 mod agents;
 mod clock;
+mod credentials;
 mod jobs;
-mod keys;
 mod lessons;
 mod log;
 mod maintenance;

@@ -4,11 +4,11 @@ use crate::agents::agent;
 use crate::world::{World, fresh, run_id};
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, InvitationId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope};
 use runtime::ports::{Library, RunFilter, Slice};
-use store::members::{INVITATION_MS, MOST_MEMBERS, MemberChange, NewInvitation};
+use store::members::{INVITATION_MS, MAX_MEMBERS_PER_PROJECT, MemberChange, NewInvitation};
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     x1_a_run_is_seen_with_all_of_its_projects_and_steered_by_editors_of_all,
@@ -35,7 +35,7 @@ async fn person(world: &World, handle: &str) -> ActorRecord {
     record
 }
 
-async fn invited(world: &World, project: ProjectId, actor: ActorId, role: Role) -> InvitationId {
+async fn invited(world: &World, project: ProjectId, actor: ActorId, role: MemberRole) -> InvitationId {
     let invited_by = world.store.actor(&world.me.to_string()).await.unwrap().unwrap();
     let (title, body) = ("you are invited".into(), "accept or decline it".into());
     let new = NewInvitation { id: fresh(), project, actor, role, invited_by, title, body, now: world.now() };
@@ -45,7 +45,7 @@ async fn invited(world: &World, project: ProjectId, actor: ActorId, role: Role) 
 }
 
 /// The handle and the role of each member, and whether they are only invited.
-async fn listed(world: &World, project: ProjectId) -> Vec<(String, Role, bool)> {
+async fn listed(world: &World, project: ProjectId) -> Vec<(String, MemberRole, bool)> {
     let members = world.store.members(project, world.now()).await.unwrap();
     members.into_iter().map(|member| (member.actor.handle, member.role, member.invited)).collect()
 }
@@ -64,14 +64,14 @@ async fn x1_a_run_is_seen_with_all_of_its_projects_and_steered_by_editors_of_all
         }
     };
     assert_eq!(may(both).await, (false, false), "a stranger");
-    world.store.grant(oak, id, Role::Owner).await.unwrap();
+    world.store.grant(oak, id, MemberRole::Owner).await.unwrap();
     assert_eq!(may(both).await, (false, false), "one of two projects");
     assert!(world.store.runs(&bob, RunFilter::default()).await.unwrap().is_empty());
     assert!(world.store.iterations(&bob, both, Slice::first(10)).await.unwrap().is_empty());
-    world.store.grant(ash, id, Role::Viewer).await.unwrap();
+    world.store.grant(ash, id, MemberRole::Viewer).await.unwrap();
     assert_eq!(may(both).await, (true, false), "a viewer in one of them");
     assert_eq!(world.store.runs(&bob, RunFilter::default()).await.unwrap().len(), 1);
-    world.store.set_role(ash, id, Role::Editor).await.unwrap();
+    world.store.set_role(ash, id, MemberRole::Editor).await.unwrap();
     assert_eq!(may(both).await, (true, true), "an editor or more in all");
     assert!(world.store.revoke(oak, id).await.unwrap());
     assert_eq!(may(both).await, (false, false), "one of two again");
@@ -107,20 +107,20 @@ async fn x1_a_subagent_steers_and_writes_in_the_lesser_of_its_own_and_its_owners
     let scout = agent(&world, "scout").await;
     let oak = world.project("Oak").await;
     let run = run_id(&world.queued(&[oak]).await);
-    world.store.grant(oak, scout.id, Role::Viewer).await.unwrap();
+    world.store.grant(oak, scout.id, MemberRole::Viewer).await.unwrap();
     let scope = scout.scope();
     let may = || async {
         (world.store.may_write(&scope, oak).await.unwrap(), world.store.may_steer(&scope, run).await.unwrap())
     };
     assert!(world.store.run(&scope, run).await.unwrap().is_some());
     assert_eq!(may().await, (false, false));
-    world.store.set_role(oak, scout.id, Role::Editor).await.unwrap();
+    world.store.set_role(oak, scout.id, MemberRole::Editor).await.unwrap();
     assert_eq!(may().await, (true, true));
     let ann = person(&world, "ann").await;
-    world.store.grant(oak, ann.id, Role::Owner).await.unwrap();
-    world.store.set_role(oak, world.me, Role::Viewer).await.unwrap();
+    world.store.grant(oak, ann.id, MemberRole::Owner).await.unwrap();
+    world.store.set_role(oak, world.me, MemberRole::Viewer).await.unwrap();
     assert!(!may().await.0, "its owner may only read");
-    assert!(listed(&world, oak).await.contains(&("scout".into(), Role::Viewer, false)), "and so may it");
+    assert!(listed(&world, oak).await.contains(&("scout".into(), MemberRole::Viewer, false)), "and so may it");
     assert!(!world.store.may_write(&world.mine(), oak).await.unwrap());
 }
 
@@ -128,39 +128,45 @@ async fn x2_membership_begins_when_the_invited_person_accepts(world: World) {
     let oak = world.project("Oak").await;
     let (bob, eve) = (person(&world, "bob").await, person(&world, "eve").await);
     let theirs = Scope::Actor(bob.id);
-    let first = invited(&world, oak, bob.id, Role::Viewer).await;
-    assert_eq!(listed(&world, oak).await, [("local".into(), Role::Owner, false), ("bob".into(), Role::Viewer, true)]);
+    let first = invited(&world, oak, bob.id, MemberRole::Viewer).await;
+    assert_eq!(
+        listed(&world, oak).await,
+        [("local".into(), MemberRole::Owner, false), ("bob".into(), MemberRole::Viewer, true)]
+    );
     assert!(world.store.project(&theirs, oak).await.unwrap().is_none(), "invited is no member");
     // Inviting again changes the role of the open invitation.
-    assert_eq!(invited(&world, oak, bob.id, Role::Editor).await, first);
+    assert_eq!(invited(&world, oak, bob.id, MemberRole::Editor).await, first);
     let open = world.store.invitations(bob.id, world.now()).await.unwrap();
     let [invitation] = &open[..] else { panic!("{open:?}") };
-    assert_eq!((invitation.project_title.as_str(), invitation.role), ("Oak", Role::Editor));
+    assert_eq!((invitation.project_title.as_str(), invitation.role), ("Oak", MemberRole::Editor));
     assert_eq!(invitation.invited_by, "local");
     let told = world.store.notifications(&theirs, 10).await.unwrap();
     assert_eq!(told.iter().map(|row| row.kind.as_str()).collect::<Vec<_>>(), ["invitation"]);
     assert!(!world.store.accept(eve.id, first, world.now()).await.unwrap(), "another's");
     assert!(world.store.accept(bob.id, first, world.now()).await.unwrap());
     assert!(!world.store.accept(bob.id, first, world.now()).await.unwrap(), "settled");
-    assert_eq!(listed(&world, oak).await, [("bob".into(), Role::Editor, false), ("local".into(), Role::Owner, false)]);
+    assert_eq!(
+        listed(&world, oak).await,
+        [("bob".into(), MemberRole::Editor, false), ("local".into(), MemberRole::Owner, false)]
+    );
     assert!(world.store.may_write(&theirs, oak).await.unwrap());
     assert!(world.store.notifications(&theirs, 10).await.unwrap().is_empty());
-    assert_eq!(world.store.roles(bob.id, &[oak, fresh()]).await.unwrap(), [(oak, Role::Editor)]);
+    assert_eq!(world.store.roles(bob.id, &[oak, fresh()]).await.unwrap(), [(oak, MemberRole::Editor)]);
     assert_eq!(world.store.creator(oak).await.unwrap(), Some(world.me));
 }
 
 async fn x2_an_invitation_that_is_declined_withdrawn_or_old_makes_no_member(world: World) {
     let oak = world.project("Oak").await;
     let bob = person(&world, "bob").await.id;
-    let declined = invited(&world, oak, bob, Role::Viewer).await;
+    let declined = invited(&world, oak, bob, MemberRole::Viewer).await;
     assert!(world.store.decline(bob, declined, world.now()).await.unwrap());
     assert!(!world.store.accept(bob, declined, world.now()).await.unwrap());
-    let withdrawn = invited(&world, oak, bob, Role::Viewer).await;
+    let withdrawn = invited(&world, oak, bob, MemberRole::Viewer).await;
     assert!(world.store.withdraw(oak, bob, world.now()).await.unwrap());
     assert!(!world.store.withdraw(oak, bob, world.now()).await.unwrap());
     assert!(!world.store.accept(bob, withdrawn, world.now()).await.unwrap());
     assert!(world.store.notifications(&Scope::Actor(bob), 10).await.unwrap().is_empty());
-    let old = invited(&world, oak, bob, Role::Viewer).await;
+    let old = invited(&world, oak, bob, MemberRole::Viewer).await;
     let later = world.now().plus_ms(INVITATION_MS + 1_000);
     assert!(world.store.invitations(bob, later).await.unwrap().is_empty());
     assert!(!world.store.accept(bob, old, later).await.unwrap());
@@ -171,7 +177,7 @@ async fn x2_an_invitation_that_is_declined_withdrawn_or_old_makes_no_member(worl
 async fn x2_an_invitation_goes_with_its_project(world: World) {
     let oak = world.project("Oak").await;
     let bob = person(&world, "bob").await.id;
-    let open = invited(&world, oak, bob, Role::Viewer).await;
+    let open = invited(&world, oak, bob, MemberRole::Viewer).await;
     world.store.remove_project(oak).await.unwrap();
     assert!(world.store.invitations(bob, world.now()).await.unwrap().is_empty());
     assert!(world.store.notifications(&Scope::Actor(bob), 10).await.unwrap().is_empty());
@@ -182,14 +188,14 @@ async fn x2_the_last_owner_stays_and_subagents_leave_with_their_owner(world: Wor
     let oak = world.project("Oak").await;
     let scout = agent(&world, "scout").await;
     let bob = person(&world, "bob").await.id;
-    world.store.grant(oak, scout.id, Role::Owner).await.unwrap();
-    world.store.grant(oak, bob, Role::Editor).await.unwrap();
+    world.store.grant(oak, scout.id, MemberRole::Owner).await.unwrap();
+    world.store.grant(oak, bob, MemberRole::Editor).await.unwrap();
     assert_eq!(world.store.remove_member(oak, world.me).await.unwrap(), MemberChange::LastOwner);
-    assert_eq!(world.store.set_role(oak, world.me, Role::Editor).await.unwrap(), MemberChange::LastOwner);
-    assert_eq!(world.store.set_role(oak, fresh(), Role::Owner).await.unwrap(), MemberChange::NotMember);
-    assert_eq!(world.store.set_role(oak, bob, Role::Owner).await.unwrap(), MemberChange::Done);
+    assert_eq!(world.store.set_role(oak, world.me, MemberRole::Editor).await.unwrap(), MemberChange::LastOwner);
+    assert_eq!(world.store.set_role(oak, fresh(), MemberRole::Owner).await.unwrap(), MemberChange::NotMember);
+    assert_eq!(world.store.set_role(oak, bob, MemberRole::Owner).await.unwrap(), MemberChange::Done);
     assert_eq!(world.store.remove_member(oak, world.me).await.unwrap(), MemberChange::Done);
-    assert_eq!(listed(&world, oak).await, [("bob".into(), Role::Owner, false)]);
+    assert_eq!(listed(&world, oak).await, [("bob".into(), MemberRole::Owner, false)]);
     assert_eq!(world.store.remove_member(oak, world.me).await.unwrap(), MemberChange::NotMember);
     assert!(world.store.project(&scout.scope(), oak).await.unwrap().is_none());
 }
@@ -198,7 +204,7 @@ async fn x2_of_two_owners_who_leave_at_once_one_stays(world: World) {
     for round in 0..5 {
         let oak = world.project("Oak").await;
         let bob = person(&world, &format!("bob-{round}")).await.id;
-        world.store.grant(oak, bob, Role::Owner).await.unwrap();
+        world.store.grant(oak, bob, MemberRole::Owner).await.unwrap();
         let leave = |actor| {
             let members = world.store.clone();
             tokio::spawn(async move { members.remove_member(oak, actor).await.unwrap() })
@@ -215,9 +221,9 @@ async fn x20_people_know_themselves_their_subagents_and_those_they_share_somethi
     let (ann, bob, eve) = (person(&world, "ann").await, person(&world, "bob").await, person(&world, "eve").await);
     let scout = agent(&world, "scout").await;
     let oak = world.project("Oak").await;
-    world.store.grant(oak, ann.id, Role::Viewer).await.unwrap();
-    world.store.grant(oak, scout.id, Role::Viewer).await.unwrap();
-    invited(&world, oak, bob.id, Role::Viewer).await;
+    world.store.grant(oak, ann.id, MemberRole::Viewer).await.unwrap();
+    world.store.grant(oak, scout.id, MemberRole::Viewer).await.unwrap();
+    invited(&world, oak, bob.id, MemberRole::Viewer).await;
     let known = |actor: ActorId| {
         let world = world.clone();
         async move {
@@ -235,13 +241,13 @@ async fn x20_people_know_themselves_their_subagents_and_those_they_share_somethi
 
 async fn x11_a_list_of_members_ends_where_one_answer_does(world: World) {
     let project = world.project("Oak").await;
-    let joining = (0..=MOST_MEMBERS).map(|number| {
+    let joining = (0..=MAX_MEMBERS_PER_PROJECT).map(|number| {
         let world = &world;
         async move {
             let guest = person(world, &format!("guest-{number}")).await;
-            world.store.grant(project, guest.id, Role::Viewer).await.unwrap();
+            world.store.grant(project, guest.id, MemberRole::Viewer).await.unwrap();
         }
     });
     futures::future::join_all(joining).await;
-    assert_eq!(listed(&world, project).await.len(), MOST_MEMBERS);
+    assert_eq!(listed(&world, project).await.len(), MAX_MEMBERS_PER_PROJECT);
 }

@@ -3,7 +3,7 @@
 use crate::world::{Database, client, fresh, now};
 use engine::blob::Hash;
 use engine::ids::{ActorId, ProjectId, RunId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use std::path::Path;
 use std::sync::Arc;
 use store::{Options, SqlStore};
@@ -84,7 +84,7 @@ impl Old {
                 members.into_iter().map(|member| (member.actor.id, member.role)).collect::<Vec<_>>()
             }
         };
-        let (owner, editor) = (Role::Owner, Role::Editor);
+        let (owner, editor) = (MemberRole::Owner, MemberRole::Editor);
         assert_eq!(
             roles(self.shared).await,
             [(self.first, owner), (self.second, editor), (self.agent, editor)],

@@ -24,11 +24,11 @@ pub async fn played(world: &World, brief: Queued, mut perform: impl FnMut(&Effec
             return run;
         }
         let due = run.due(now());
-        let jobs: Vec<_> = due.outside.iter().filter_map(|effect| run.intend(effect, now())).collect();
-        let inline: Vec<_> = due.inline.iter().filter_map(|effect| run.inline_job(effect, now())).collect();
-        for job in jobs.into_iter().chain(inline) {
-            let outcome = perform(&job);
-            run.outcome(&job.effect, job.attempt, outcome, None, now());
+        let attempts: Vec<_> = due.external.iter().filter_map(|effect| run.intend(effect, now())).collect();
+        let inline: Vec<_> = due.inline.iter().filter_map(|effect| run.inline_attempt(effect, now())).collect();
+        for attempt in attempts.into_iter().chain(inline) {
+            let outcome = perform(&attempt);
+            run.outcome(&attempt.effect, attempt.number, outcome, None, now());
         }
     }
     panic!("the run did not come to rest: {}", run.activity());

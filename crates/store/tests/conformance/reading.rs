@@ -3,7 +3,7 @@
 use crate::world::{World, document, document_as, fresh, rewrite, run_id, task};
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, DocumentId, ProjectId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::run::{Command, Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope, TaskState};
@@ -62,7 +62,7 @@ async fn a_revoked_membership_takes_effect_at_once(world: World) {
     let (doc, make) = document(project, "Prices", "x");
     world.change(make).await.unwrap();
     let guest = stranger(&world).await;
-    world.store.grant(project, guest, Role::Viewer).await.unwrap();
+    world.store.grant(project, guest, MemberRole::Viewer).await.unwrap();
     assert!(world.store.document(&Scope::Actor(guest), doc).await.unwrap().is_some());
     assert!(world.store.revoke(project, guest).await.unwrap());
     assert!(world.store.document(&Scope::Actor(guest), doc).await.unwrap().is_none());

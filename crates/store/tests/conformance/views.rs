@@ -4,7 +4,7 @@
 use crate::world::{World, drafted, run_id};
 use engine::run::{Command, Run};
 use engine::time::Timestamp;
-use engine::view::{FORMAT, View};
+use engine::view::{CHECKPOINT_FORMAT, View};
 use runtime::ports::Log;
 use runtime::views::{self, CHECKPOINT_INTERVAL};
 
@@ -48,7 +48,7 @@ async fn from_the_beginning(world: &World, run: &Run, seq: u64) -> View {
 async fn t12_a_view_is_the_same_from_a_checkpoint_as_from_the_beginning(world: World) {
     let (run, end) = long_run(&world).await;
     let id = run_id(&run);
-    assert!(world.store.checkpoint(id, end, FORMAT).await.unwrap().is_none(), "nobody looked yet");
+    assert!(world.store.checkpoint(id, end, CHECKPOINT_FORMAT).await.unwrap().is_none(), "nobody looked yet");
     let newest = views::view_at(world.store.as_ref(), id, end).await.unwrap().expect("a view");
     assert_eq!(newest.run(), engine::projection::run_row(&run));
     for (seq, kept) in [
@@ -57,7 +57,7 @@ async fn t12_a_view_is_the_same_from_a_checkpoint_as_from_the_beginning(world: W
         (2 * CHECKPOINT_INTERVAL - 1, Some(CHECKPOINT_INTERVAL)),
         (end, Some(2 * CHECKPOINT_INTERVAL)),
     ] {
-        let checkpoint = world.store.checkpoint(id, seq, FORMAT).await.unwrap();
+        let checkpoint = world.store.checkpoint(id, seq, CHECKPOINT_FORMAT).await.unwrap();
         assert_eq!(checkpoint.map(|text| View::decode(&text).unwrap().seq()), kept, "kept on the way, before {seq}");
         let seen = views::view_at(world.store.as_ref(), id, seq).await.unwrap().expect("a view");
         let whole = from_the_beginning(&world, &run, seq).await;
@@ -72,9 +72,13 @@ async fn t12_a_view_is_the_same_from_a_checkpoint_as_from_the_beginning(world: W
 async fn a_checkpoint_of_another_format_or_a_damaged_one_is_as_good_as_none(world: World) {
     let (run, end) = long_run(&world).await;
     let id = run_id(&run);
-    world.store.keep_checkpoint(id, CHECKPOINT_INTERVAL, FORMAT + 1, "from the future".into()).await.unwrap();
-    assert!(world.store.checkpoint(id, end, FORMAT).await.unwrap().is_none());
-    world.store.keep_checkpoint(id, CHECKPOINT_INTERVAL, FORMAT, "{\"damaged\"".into()).await.unwrap();
+    world
+        .store
+        .store_checkpoint(id, CHECKPOINT_INTERVAL, CHECKPOINT_FORMAT + 1, "from the future".into())
+        .await
+        .unwrap();
+    assert!(world.store.checkpoint(id, end, CHECKPOINT_FORMAT).await.unwrap().is_none());
+    world.store.store_checkpoint(id, CHECKPOINT_INTERVAL, CHECKPOINT_FORMAT, "{\"damaged\"".into()).await.unwrap();
     let seen = views::view_at(world.store.as_ref(), id, end).await.unwrap().expect("a view");
     assert_eq!(seen.run(), engine::projection::run_row(&run));
 }
@@ -83,12 +87,12 @@ async fn ends_and_changes_are_known_of_every_run(world: World) {
     let (one, mut two) = (world.queued(&[]).await, world.queued(&[]).await);
     world.store.append(world.said(&mut two, "hello")).await.unwrap();
     let unknown = crate::world::fresh();
-    let mut ends = world.store.ends(&[run_id(&one), run_id(&two), unknown]).await.unwrap();
+    let mut ends = world.store.last_seqs(&[run_id(&one), run_id(&two), unknown]).await.unwrap();
     ends.sort();
     let mut expected = vec![(run_id(&one), 1), (run_id(&two), 2)];
     expected.sort();
     assert_eq!(ends, expected);
-    assert!(world.store.ends(&[]).await.unwrap().is_empty());
+    assert!(world.store.last_seqs(&[]).await.unwrap().is_empty());
     let changed = world.store.changed_runs(Timestamp(0)).await.unwrap();
     assert_eq!(changed.len(), 2);
     assert!(world.store.changed_runs(two.shared.updated_at.plus_ms(1)).await.unwrap().is_empty());

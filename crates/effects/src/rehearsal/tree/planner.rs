@@ -51,9 +51,9 @@ fn plan(subject: &Subject, limits: &PlanLimits) -> Value {
         taken
     };
     let studies = outline::studies(subject);
-    let kept = take(studies.len());
+    let count = take(studies.len());
     let mut first: Vec<Value> =
-        studies.iter().take(kept).enumerate().map(|(nth, study)| study_step(subject, nth, study)).collect();
+        studies.iter().take(count).enumerate().map(|(nth, study)| study_step(subject, nth, study)).collect();
     if limits.steps > first.len() && take(1) == 1 {
         first.push(step(
             "register",
@@ -108,7 +108,7 @@ fn halves(title: &str) -> Value {
     planned(&format!("\"{}\" has two halves.", one_line(title)), vec![band(0, "Both halves", steps)])
 }
 
-/// Finished steps are kept without being named; a smaller step replaces the failed one.
+/// Finished steps are carried over without being named; a smaller step replaces the failed one.
 fn replan(subject: &Subject) -> Value {
     let instead =
         step("instead", &outline::instead_title(subject), "The larger step did not work out", "document", true);

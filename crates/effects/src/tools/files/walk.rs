@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-const LONGEST_PATH: usize = 1_000;
+const MAX_PATH_BYTES: usize = 1_000;
 /// A project's configuration, in any directory: the next command that runs there reads it.
 const CONFIGURATION: &str = "pleach.toml";
 
@@ -129,7 +129,7 @@ fn directory_flags() -> OFlags {
 
 /// The components of a path, none of which leads up or away.
 fn names(asked: &str) -> Result<Vec<&str>, String> {
-    if asked.len() > LONGEST_PATH || asked.contains('\0') {
+    if asked.len() > MAX_PATH_BYTES || asked.contains('\0') {
         return Err(refused(asked, "it is not a valid path"));
     }
     let mut names = Vec::new();

@@ -4,7 +4,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use std::borrow::Cow;
 
 /// A page declares its encoding near its beginning.
-const SEARCHED: usize = 2_048;
+const DECLARATION_BYTES: usize = 2_048;
 
 /// The text of a body. Invalid bytes become replacement characters.
 pub(super) fn decoded<'a>(body: &'a [u8], content_type: &str) -> Cow<'a, str> {
@@ -28,7 +28,7 @@ fn parameter(content_type: &str) -> Option<&'static Encoding> {
 
 /// `<meta charset=…>` in either of its forms, or an XML declaration.
 fn declared_in(body: &[u8]) -> Option<&'static Encoding> {
-    let start = String::from_utf8_lossy(&body[..body.len().min(SEARCHED)]).to_ascii_lowercase();
+    let start = String::from_utf8_lossy(&body[..body.len().min(DECLARATION_BYTES)]).to_ascii_lowercase();
     let mut declared = start.match_indices("charset=").chain(start.match_indices("encoding="));
     let label = declared.find_map(|(at, word)| {
         let label = start[at + word.len()..].trim_start_matches([' ', '"', '\'']);

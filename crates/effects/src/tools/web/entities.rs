@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The longest known name or number.
-const LONGEST: usize = 10;
+const MAX_NAME_BYTES: usize = 10;
 /// Names that browsers accept without a semicolon.
 const BARE: [&str; 7] = ["amp", "lt", "gt", "quot", "nbsp", "copy", "reg"];
 /// Name and code point.
@@ -75,9 +75,9 @@ pub(super) fn decode(text: &str) -> Cow<'_, str> {
 
 /// The character named after an ampersand, and the length of its name in bytes.
 fn reference(text: &str) -> Option<(char, usize)> {
-    let name_end = text.bytes().take(LONGEST + 1).position(|byte| !byte.is_ascii_alphanumeric() && byte != b'#');
+    let name_end = text.bytes().take(MAX_NAME_BYTES + 1).position(|byte| !byte.is_ascii_alphanumeric() && byte != b'#');
     let end = name_end.unwrap_or(text.len());
-    let name = text.get(..end).filter(|name| name.len() <= LONGEST)?;
+    let name = text.get(..end).filter(|name| name.len() <= MAX_NAME_BYTES)?;
     let ended = text.as_bytes().get(end) == Some(&b';');
     let length = end + usize::from(ended);
     if let Some(number) = name.strip_prefix('#') {

@@ -5,13 +5,13 @@ use super::entities::decode;
 use super::tags::{Tag, Token, Tokens};
 use reqwest::Url;
 
-/// Of a longer link only the words are kept.
-const LONGEST_LINK: usize = 2_000;
+/// Of a longer link only the words are shown.
+const MAX_LINK_BYTES: usize = 2_000;
 /// Elements that start a line of their own.
 const BLOCKS: &str = "p div section article header footer main nav aside address blockquote figure figcaption form fieldset details \
     summary dl dt dd option caption thead tbody body h1 h2 h3 h4 h5 h6 li";
 /// Deeper lists are indented no further.
-const DEEPEST_LIST: usize = 8;
+const MAX_LIST_DEPTH: usize = 8;
 
 /// The text of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -171,7 +171,7 @@ impl Writer {
         }
         let text = decode(raw);
         if self.in_title {
-            self.title.push_str(cut(&text, LONGEST_LINK.saturating_sub(self.title.len())));
+            self.title.push_str(cut(&text, MAX_LINK_BYTES.saturating_sub(self.title.len())));
         } else if self.preformatted > 0 {
             let fresh = self.out.ends_with("```\n");
             self.out.push_str(if fresh { text.strip_prefix('\n').unwrap_or(&text) } else { &text });
@@ -223,7 +223,7 @@ impl Writer {
 
     fn item(&mut self) {
         self.new_line();
-        let indent = "  ".repeat(self.lists.len().saturating_sub(1).min(DEEPEST_LIST));
+        let indent = "  ".repeat(self.lists.len().saturating_sub(1).min(MAX_LIST_DEPTH));
         let mark = match self.lists.last_mut() {
             Some(Some(number)) => {
                 *number = number.saturating_add(1);
@@ -256,7 +256,7 @@ impl Writer {
     }
 
     fn image(&mut self, tag: &Tag) {
-        let about = tag.value("alt").map(|alt| engine::lines::one_line(&decode(cut(alt, LONGEST_LINK))));
+        let about = tag.value("alt").map(|alt| engine::lines::one_line(&decode(cut(alt, MAX_LINK_BYTES))));
         if let Some(about) = about.filter(|about| !about.is_empty()) {
             self.text("[image:");
             self.start(&format!(" {about}]"));
@@ -264,7 +264,7 @@ impl Writer {
     }
 
     fn set_base(&mut self, tag: &Tag) {
-        let joined = tag.value("href").and_then(|href| self.base.join(&decode(cut(href, LONGEST_LINK))).ok());
+        let joined = tag.value("href").and_then(|href| self.base.join(&decode(cut(href, MAX_LINK_BYTES))).ok());
         if let Some(base) = joined.filter(|base| matches!(base.scheme(), "http" | "https") && !self.has_base) {
             self.base = base;
             self.has_base = true;
@@ -274,7 +274,7 @@ impl Writer {
     /// Links do not nest: a new one ends the one before.
     fn begin_link(&mut self, tag: &Tag) {
         self.end_link();
-        let href = tag.value("href").map(str::trim).filter(|href| !href.is_empty() && href.len() <= LONGEST_LINK);
+        let href = tag.value("href").map(str::trim).filter(|href| !href.is_empty() && href.len() <= MAX_LINK_BYTES);
         let Some(href) = href.filter(|href| !href.starts_with('#')) else { return };
         if std::mem::take(&mut self.gap) && !self.is_at_start() {
             self.out.push(' ');
@@ -301,7 +301,7 @@ impl Writer {
     fn absolute(&self, href: &str) -> Option<String> {
         let url = self.base.join(&decode(href)).ok()?;
         let url = matches!(url.scheme(), "http" | "https" | "mailto").then(|| String::from(url))?;
-        (url.len() <= LONGEST_LINK).then(|| url.replace('(', "%28").replace(')', "%29"))
+        (url.len() <= MAX_LINK_BYTES).then(|| url.replace('(', "%28").replace(')', "%29"))
     }
 }
 

@@ -10,7 +10,7 @@ const NEVER_SHOWN: [&str; 4] = ["svg", "template", "canvas", "object"];
 /// Elements that may lack an end tag. Hiding one of them could hide the rest of the page.
 const OPTIONAL_END: [&str; 12] = ["p", "li", "td", "th", "tr", "dt", "dd", "option", "thead", "tbody", "html", "body"];
 /// No element has a longer name.
-const LONGEST_NAME: usize = 32;
+const MAX_NAME_BYTES: usize = 32;
 
 pub(super) enum Token<'a> {
     Open(Tag<'a>),
@@ -107,7 +107,7 @@ impl<'a> Tokens<'a> {
     /// Reads a tag from `text`, which begins after the `<`.
     fn tag(&mut self, text: &'a str) -> Token<'a> {
         let end = text.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>').unwrap_or(text.len());
-        let name = match end <= LONGEST_NAME {
+        let name = match end <= MAX_NAME_BYTES {
             true => text[..end].to_ascii_lowercase(),
             false => String::new(),
         };
@@ -141,7 +141,7 @@ impl<'a> Iterator for Tokens<'a> {
                     let (name, rest) = inside[1..].split_once('>').unwrap_or((&inside[1..], ""));
                     self.rest = rest;
                     let name = name.split(|c: char| c.is_ascii_whitespace() || c == '/').next().unwrap_or_default();
-                    let known = if name.len() <= LONGEST_NAME { name } else { "" };
+                    let known = if name.len() <= MAX_NAME_BYTES { name } else { "" };
                     return Some(Token::Close(known.to_ascii_lowercase()));
                 }
                 Some(b'!') if inside.starts_with("!--") => {

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use engine::workspace::ActorRecord;
 use sha2::{Digest, Sha256};
-use store::keys::Grant;
+use store::credentials::Grant;
 
 const STYLE: &str = ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1rem}";
@@ -19,7 +19,7 @@ pub(super) fn page(present: Option<&ActorRecord>, newcomer: &Caller, code: &str)
         "default-src 'none'; style-src 'sha256-{}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
         STANDARD.encode(Sha256::digest(STYLE))
     );
-    let grant = newcomer.key().map_or(Grant::Read, |key| key.grant);
+    let grant = newcomer.credential().map_or(Grant::Read, |credential| credential.grant);
     let mut response = Html(text(present.map(named).as_deref(), &named(&newcomer.record), grant, code)).into_response();
     if let Ok(policy) = HeaderValue::try_from(policy) {
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);

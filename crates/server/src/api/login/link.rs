@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use std::sync::Arc;
-use store::keys::{Key, KeyKind};
+use store::credentials::{Credential, CredentialKind};
 
 /// Why a link does not log in. The page at `/login?problem=…` explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ impl LinkProblem {
         }
     }
 
-    fn of(key: Option<&Key>) -> LinkProblem {
-        match key.filter(|key| key.kind == KeyKind::Code) {
+    fn of(credential: Option<&Credential>) -> LinkProblem {
+        match credential.filter(|credential| credential.kind == CredentialKind::Code) {
             None => LinkProblem::Unknown,
-            Some(key) if key.revoked_at.is_some() => LinkProblem::Used,
+            Some(credential) if credential.revoked_at.is_some() => LinkProblem::Used,
             Some(_) => LinkProblem::Expired,
         }
     }
@@ -66,7 +66,7 @@ pub(super) async fn follow(
     // Only GET uses the code: mail scanners and link previews send HEAD.
     let Some(code) = query.code.filter(|_| method == Method::GET) else { return Ok(to("/")) };
     let present = logged_in(&app, &headers).await?;
-    let newcomer = match recognize_as(&app, code.trim(), &[KeyKind::Code]).await {
+    let newcomer = match recognize_as(&app, code.trim(), &[CredentialKind::Code]).await {
         Ok(newcomer) => newcomer,
         Err(problem) => return not_followed(&app, &peer, &code, present, problem).await,
     };
@@ -90,7 +90,7 @@ pub(super) async fn confirm(
     }
     let code = query.code.unwrap_or_default();
     let present = logged_in(&app, &headers).await?;
-    match recognize_as(&app, code.trim(), &[KeyKind::Code]).await {
+    match recognize_as(&app, code.trim(), &[CredentialKind::Code]).await {
         Ok(newcomer) => enter(&app, &peer, &code, present, newcomer).await,
         Err(problem) => not_followed(&app, &peer, &code, present, problem).await,
     }
@@ -105,11 +105,11 @@ async fn enter(
     newcomer: Caller,
 ) -> ApiResult<Response> {
     app.commands()?;
-    if let (Some(present), Some(key)) = (&present, newcomer.key())
+    if let (Some(present), Some(credential)) = (&present, newcomer.credential())
         && present.id() == newcomer.id()
         && present.access >= newcomer.access
     {
-        app.store.revoke_key(key.id, app.clock.now()).await?;
+        app.store.revoke_credential(credential.id, app.clock.now()).await?;
         return Ok(to("/"));
     }
     match open(app, &newcomer).await {
@@ -136,12 +136,13 @@ async fn not_followed(
         return Err(problem);
     }
     let known = match Secret::parse(code.trim()) {
-        Some(secret) => app.store.key(secret.digest()).await?,
+        Some(secret) => app.store.credential(secret.digest()).await?,
         None => None,
     };
-    let key = known.as_ref().map(|(key, _)| key);
-    let why = LinkProblem::of(key);
-    if why != LinkProblem::Unknown && present.is_some_and(|present| key.is_some_and(|key| key.actor_id == present.id()))
+    let credential = known.as_ref().map(|(credential, _)| credential);
+    let why = LinkProblem::of(credential);
+    if why != LinkProblem::Unknown
+        && present.is_some_and(|present| credential.is_some_and(|credential| credential.actor_id == present.id()))
     {
         return Ok(to("/"));
     }
@@ -160,15 +161,15 @@ mod tests {
     use super::*;
     use engine::ids;
     use engine::time::Timestamp;
-    use store::keys::Grant;
+    use store::credentials::Grant;
 
     #[test]
     fn u16_used_expired_and_unknown_links_are_distinguished() {
         let now = Timestamp(1_790_000_000_000);
-        let code = Key {
-            id: ids::derive(now, &[b"key"]).into(),
+        let code = Credential {
+            id: ids::derive(now, &[b"credential"]).into(),
             actor_id: ids::derive(now, &[b"actor"]).into(),
-            kind: KeyKind::Code,
+            kind: CredentialKind::Code,
             parent: None,
             name: "one-time login".into(),
             grant: Grant::Run,
@@ -179,9 +180,9 @@ mod tests {
             used_at: None,
             revoked_at: None,
         };
-        let used = Key { revoked_at: Some(now), ..code.clone() };
-        let token = Key { kind: KeyKind::Token, ..code.clone() };
-        let names = [Some(&used), Some(&code), Some(&token), None].map(|key| LinkProblem::of(key).name());
+        let used = Credential { revoked_at: Some(now), ..code.clone() };
+        let token = Credential { kind: CredentialKind::Token, ..code.clone() };
+        let names = [Some(&used), Some(&code), Some(&token), None].map(|credential| LinkProblem::of(credential).name());
         assert_eq!(names, ["used", "expired", "unknown", "unknown"]);
     }
 }

@@ -1,13 +1,13 @@
 //! Names and origins.
 
-use super::super::revocation::{KeyCheck, RevocationSignal};
+use super::super::revocation::{CredentialCheck, RevocationSignal};
 use super::*;
 use crate::drive::SystemClock;
 
 async fn origin(listening: &str, public: Option<&str>) -> OriginPolicy {
     let clock = Arc::new(SystemClock);
-    let keys = store::open_inline(None, clock.clone()).await.unwrap();
-    let validity = Revocations::new(KeyCheck { keys, clock }, &RevocationSignal::default());
+    let store = store::open_inline(None, clock.clone()).await.unwrap();
+    let validity = Revocations::new(CredentialCheck { store, clock }, &RevocationSignal::default());
     let origin = OriginPolicy::new(public.map(|url| PublicUrl::parse(url).unwrap()), validity);
     origin.listening.set(listening.parse().unwrap()).unwrap();
     origin

@@ -16,7 +16,7 @@ use engine::time::Timestamp;
 use engine::workspace::Scope;
 use futures::StreamExt;
 use runtime::ports::{Clock, LOCAL_HANDLE, Library, Log, RunFilter};
-use runtime::{Duty, RunCommands, Worker, WorkerConfig};
+use runtime::{ClaimPolicy, RunCommands, Worker, WorkerConfig};
 use simulation::checks::fold::replay;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,7 +89,7 @@ impl BenchServer {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Toolboxes::default(),
+            toolboxes: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: models.clone(),
             live: Default::default(),
@@ -98,7 +98,7 @@ impl BenchServer {
             id: format!("bench-{}", std::process::id()),
             slots: SLOTS.max(at_once),
             lease: LEASE,
-            duty: Duty::All,
+            claims: ClaimPolicy::AnyRun,
             shared: database.starts_with("postgres"),
         };
         let worker = Worker::new(store.clone(), Arc::new(performer), Arc::new(Wall), config);

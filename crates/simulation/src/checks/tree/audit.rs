@@ -2,8 +2,8 @@
 //! the engine's own tests include this file too.
 
 use engine::event::Event;
-use engine::facts::tree::Tree as T;
-use engine::facts::{Fact, Run as R};
+use engine::facts::tree::TreeFact as T;
+use engine::facts::{Fact, RunFact as R};
 use engine::ids::{ArtifactId, DocumentId, NodeId};
 use engine::tree::status::{NodeStatus, StepStatus};
 use std::collections::{HashMap, HashSet};

@@ -3,7 +3,7 @@
 
 use super::super::RunLog;
 use engine::event::Event;
-use engine::facts::{Fact, Tree as T};
+use engine::facts::{Fact, TreeFact as T};
 use engine::ids::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@
 use super::super::RunLog;
 use super::NodeParents;
 use engine::facts::tree::Disposition;
-use engine::facts::{Effect as E, Fact, Tree as T};
+use engine::facts::{EffectFact as E, Fact, TreeFact as T};
 use engine::ids::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 use super::super::RunLog;
 use engine::event::Event;
 use engine::facts::tree::NodeOutcome;
-use engine::facts::{Fact, Run as R, Tree as T};
+use engine::facts::{Fact, RunFact as R, TreeFact as T};
 use engine::ids::NodeId;
 use engine::run::StopReason;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,7 @@ use super::super::RunLog;
 use crate::world::FinishedWorld;
 use crate::world::provider::Request;
 use engine::budget::Budgets;
-use engine::facts::{Effect as E, Fact, Run as R, Tree as T};
+use engine::facts::{EffectFact as E, Fact, RunFact as R, TreeFact as T};
 use engine::ids::NodeId;
 use engine::model::Role;
 use std::collections::{BTreeMap, BTreeSet};

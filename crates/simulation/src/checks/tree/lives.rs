@@ -2,7 +2,7 @@
 
 use super::super::RunLog;
 use engine::event::Event;
-use engine::facts::{Effect as E, Fact, Tree as T};
+use engine::facts::{EffectFact as E, Fact, TreeFact as T};
 use engine::ids::NodeId;
 use std::collections::BTreeMap;
 

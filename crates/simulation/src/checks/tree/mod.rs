@@ -13,7 +13,7 @@ mod reads;
 use super::RunLog;
 use crate::world::FinishedWorld;
 use engine::event::Event;
-use engine::facts::{Fact, Tree as T};
+use engine::facts::{Fact, TreeFact as T};
 use engine::ids::NodeId;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 
 use super::super::RunLog;
 use super::super::fold::replay;
-use engine::facts::{Effect as E, Fact};
+use engine::facts::{EffectFact as E, Fact};
 use engine::ids::NodeId;
 use engine::run::Machine;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 use super::super::RunLog;
 use crate::world::FinishedWorld;
 use engine::event::Event;
-use engine::facts::{Effect as E, Fact, Run as R, Tree as T};
+use engine::facts::{EffectFact as E, Fact, RunFact as R, TreeFact as T};
 use engine::ids::{ArtifactId, DocumentId, NodeId, ProjectId};
 use engine::model::Role;
 use engine::run::ScopeKind;

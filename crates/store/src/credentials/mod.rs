@@ -3,7 +3,7 @@
 
 mod sql;
 
-use engine::ids::{ActorId, KeyId, ProjectId};
+use engine::ids::{ActorId, CredentialId, ProjectId};
 use engine::time::Timestamp;
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl Grant {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyKind {
+pub enum CredentialKind {
     /// A bearer token for programs.
     Token,
     /// The cookie of a browser.
@@ -44,30 +44,30 @@ pub enum KeyKind {
     Code,
 }
 
-impl KeyKind {
-    pub const ALL: [KeyKind; 3] = [KeyKind::Token, KeyKind::Session, KeyKind::Code];
+impl CredentialKind {
+    pub const ALL: [CredentialKind; 3] = [CredentialKind::Token, CredentialKind::Session, CredentialKind::Code];
 
     pub fn name(self) -> &'static str {
         match self {
-            KeyKind::Token => "token",
-            KeyKind::Session => "session",
-            KeyKind::Code => "code",
+            CredentialKind::Token => "token",
+            CredentialKind::Session => "session",
+            CredentialKind::Code => "code",
         }
     }
 
-    pub fn parse(name: &str) -> Option<KeyKind> {
-        KeyKind::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn parse(name: &str) -> Option<CredentialKind> {
+        CredentialKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// A credential without its secret.
+/// A token, session or login code as it may be shown again: without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    pub id: KeyId,
+pub struct Credential {
+    pub id: CredentialId,
     pub actor_id: ActorId,
-    pub kind: KeyKind,
+    pub kind: CredentialKind,
     /// The token that a session was opened with. The session ends with it.
-    pub parent: Option<KeyId>,
+    pub parent: Option<CredentialId>,
     pub name: String,
     pub grant: Grant,
     /// The projects it is restricted to. Empty means everything its actor may see.
@@ -80,33 +80,33 @@ pub struct Key {
     pub revoked_at: Option<Timestamp>,
 }
 
-impl Key {
+impl Credential {
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
 }
 
-/// Who sent a request with an idempotency key. Two tokens of one person are two credentials: neither gets an answer
-/// that was given to the other.
+/// To whom an idempotency key and its stored response belong. Two tokens of one person are two credentials: neither is
+/// shown what the other was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Credential {
-    Key(KeyId),
-    /// Somebody who uses the owner's local socket, without a key.
+pub enum IdempotencyOwner {
+    Credential(CredentialId),
+    /// Somebody who acts over the owner's local socket, without a credential.
     Socket(ActorId),
 }
 
-impl fmt::Display for Credential {
+impl fmt::Display for IdempotencyOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Credential::Key(id) => write!(f, "key:{id}"),
-            Credential::Socket(actor) => write!(f, "socket:{actor}"),
+            IdempotencyOwner::Credential(id) => write!(f, "key:{id}"),
+            IdempotencyOwner::Socket(actor) => write!(f, "socket:{actor}"),
         }
     }
 }
 
 /// The stored answer of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptAnswer {
+pub struct StoredResponse {
     pub status: u16,
     pub content_type: String,
     pub body: String,
@@ -120,15 +120,15 @@ pub enum Reservation {
     /// The same request is in progress.
     InProgress,
     /// The same request was answered.
-    Completed(KeptAnswer),
+    Completed(StoredResponse),
     /// The key belongs to a different request.
     DifferentRequest,
 }
 
 /// Seconds for which an unfinished request keeps its key. It is longer than any request takes; after a crash the key is
 /// free again soon.
-pub const UNFINISHED_SECONDS: i64 = 60;
+pub const UNFINISHED_REQUEST_SECONDS: i64 = 60;
 /// Seconds for which an answer is stored.
-pub const KEPT_SECONDS: i64 = 24 * 3600;
+pub const STORED_RESPONSE_SECONDS: i64 = 24 * 3600;
 /// Seconds for which a session or a code stays listed after its end.
-pub const REMEMBERED_SECONDS: i64 = 30 * 24 * 3600;
+pub const LISTED_AFTER_END_SECONDS: i64 = 30 * 24 * 3600;

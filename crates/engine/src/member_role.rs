@@ -3,7 +3,7 @@
 use crate::words::words;
 
 words! {
-    Role {
+    MemberRole {
         /// Reads the project and sees runs that work in it.
         Viewer = "viewer",
         /// Writes to it and steers its runs.
@@ -13,10 +13,10 @@ words! {
     }
 }
 
-impl Role {
+impl MemberRole {
     /// This role and those above it.
-    pub fn and_above(self) -> impl Iterator<Item = Role> {
-        Role::ALL.into_iter().filter(move |role| *role >= self)
+    pub fn and_above(self) -> impl Iterator<Item = MemberRole> {
+        MemberRole::ALL.into_iter().filter(move |role| *role >= self)
     }
 }
 
@@ -26,9 +26,9 @@ mod tests {
 
     #[test]
     fn each_role_may_do_what_the_one_before_it_may() {
-        assert!(Role::Viewer < Role::Editor && Role::Editor < Role::Owner);
-        assert_eq!(Role::Editor.and_above().collect::<Vec<_>>(), [Role::Editor, Role::Owner]);
-        assert!(Role::ALL.into_iter().all(|role| Role::parse(role.name()) == Some(role)));
-        assert_eq!(Role::parse("admin"), None);
+        assert!(MemberRole::Viewer < MemberRole::Editor && MemberRole::Editor < MemberRole::Owner);
+        assert_eq!(MemberRole::Editor.and_above().collect::<Vec<_>>(), [MemberRole::Editor, MemberRole::Owner]);
+        assert!(MemberRole::ALL.into_iter().all(|role| MemberRole::parse(role.name()) == Some(role)));
+        assert_eq!(MemberRole::parse("admin"), None);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum EffectState {
-    InFlight(Flight),
+    InFlight(CallInFlight),
     BackingOff {
         attempt: u32,
         counted: u32,
@@ -31,13 +31,13 @@ pub enum EffectState {
     Asking {
         attempt: u32,
         question: Option<QuestionId>,
-        kept: Value,
+        tool_state: Value,
         answer: Option<String>,
     },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Flight {
+pub struct CallInFlight {
     pub attempt: u32,
     pub counted: u32,
     pub reserve: Reserve,
@@ -47,7 +47,7 @@ pub struct Flight {
     pub since: Timestamp,
 }
 
-impl Flight {
+impl CallInFlight {
     /// `None` for a call that is not a model's.
     pub(super) fn role(&self) -> Option<Role> {
         Role::parse(&self.what)
@@ -56,7 +56,7 @@ impl Flight {
 
 impl EffectState {
     pub(super) fn in_flight(started: &Started, counted: u32, since: Timestamp) -> EffectState {
-        EffectState::InFlight(Flight {
+        EffectState::InFlight(CallInFlight {
             attempt: started.attempt,
             counted,
             reserve: started.reserve,
@@ -100,10 +100,10 @@ impl EffectState {
 /// What can be done now, and when to look again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Due {
-    /// Built-in tools: perform at once, no intent needed.
+    /// Calls of built-in tools: performed at once, without an intent.
     pub inline: Vec<EffectId>,
-    /// Calls to the outside: record the intent first.
-    pub outside: Vec<EffectId>,
+    /// Calls of models and external tools: the intent is recorded first.
+    pub external: Vec<EffectId>,
     pub wake_at: Option<Timestamp>,
 }
 

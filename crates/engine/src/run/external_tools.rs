@@ -2,13 +2,13 @@
 //! A once-only call is never made again unless a person says so.
 
 use super::commands::{Refusal, refuse};
+use super::effect_state::{CallInFlight, EffectState};
 use super::effects::Retry;
-use super::flight::{EffectState, Flight};
 use super::terms::Status;
 use super::{Input, Run};
 use crate::actor::Actor;
 use crate::budget::Settled;
-use crate::effect::{Class, EffectId, ToolCall, ToolOutcome, ToolOutput, ToolQuestion, Work};
+use crate::effect::{EffectId, RepeatSafety, ToolCall, ToolOutcome, ToolOutput, ToolQuestion, Work};
 use crate::facts::effect::{Decision, FinishedAs, Resolved, Unknown};
 use crate::facts::run::{Answered, QuestionAsked, WaitingOnUser};
 use crate::ids::{ActorId, QuestionId};
@@ -16,17 +16,23 @@ use crate::time::Timestamp;
 use serde_json::json;
 
 /// Attempts of a repeatable call; after the last one the model is shown the error.
-const ATTEMPTS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 /// The most questions one call may ask.
-const QUESTIONS: u32 = 20;
+const MAX_QUESTIONS_PER_CALL: u32 = 20;
 /// In characters of an error in `effect.finished`; the tool's result holds all of it.
-const LONGEST_ERROR: usize = 600;
+const MAX_ERROR_CHARS: usize = 600;
 
 impl Run {
-    pub(super) fn tool_answered(&mut self, effect: &EffectId, flight: &Flight, outcome: &ToolOutcome, now: Timestamp) {
+    pub(super) fn tool_answered(
+        &mut self,
+        effect: &EffectId,
+        flight: &CallInFlight,
+        outcome: &ToolOutcome,
+        now: Timestamp,
+    ) {
         let (finished, error) = match &outcome.result {
             Ok(_) => (FinishedAs::Ok, None),
-            Err(error) => (FinishedAs::Failed, Some(error.chars().take(LONGEST_ERROR).collect())),
+            Err(error) => (FinishedAs::Failed, Some(error.chars().take(MAX_ERROR_CHARS).collect())),
         };
         let finished = if self.want(effect).is_some() { finished } else { FinishedAs::Canceled };
         let retry = Retry { error, ..Retry::default() };
@@ -34,37 +40,37 @@ impl Run {
         self.decide(Input::Tool { effect, outcome }, now);
     }
 
-    pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &Flight, asking: ToolQuestion, now: Timestamp) {
-        if flight.attempt >= QUESTIONS || self.want(effect).is_none() {
-            let error = format!("{} asked {QUESTIONS} times and was not asked again", flight.what);
+    pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &CallInFlight, asking: ToolQuestion, now: Timestamp) {
+        if flight.attempt >= MAX_QUESTIONS_PER_CALL || self.want(effect).is_none() {
+            let error = format!("{} asked {MAX_QUESTIONS_PER_CALL} times and was not asked again", flight.what);
             return self.tool_answered(effect, flight, &ToolOutcome::refused(error), now);
         }
-        let ToolQuestion { text, options, kept } = asking;
-        let retry = Retry { kept: Some(kept), ..Retry::default() };
+        let ToolQuestion { text, options, tool_state } = asking;
+        let retry = Retry { tool_state: Some(tool_state), ..Retry::default() };
         self.finish(effect, flight.attempt, FinishedAs::Asked, Settled::default(), retry, now);
         self.ask(effect, text, options, "a tool asks", now);
     }
 
     /// No response came back. A repeatable call is tried again; for a once-only call a person is asked what happened.
-    pub(super) fn tool_lost(&mut self, effect: &EffectId, flight: &Flight, reason: String, now: Timestamp) {
+    pub(super) fn tool_lost(&mut self, effect: &EffectId, flight: &CallInFlight, reason: String, now: Timestamp) {
         if self.want(effect).is_some() && self.is_once(&flight.what) {
             return self.unknown(effect, flight, reason, now);
         }
-        if self.want(effect).is_none() || flight.counted + 1 >= ATTEMPTS {
+        if self.want(effect).is_none() || flight.counted + 1 >= MAX_ATTEMPTS {
             let error = format!("{reason}; tried {} times", flight.counted + 1);
             return self.tool_answered(effect, flight, &ToolOutcome::refused(error), now);
         }
         let at = Some(now.plus_ms(self.backoff(effect, flight)));
-        let retry = Retry { at, counted: true, error: Some(reason), kept: None };
+        let retry = Retry { at, counted: true, error: Some(reason), tool_state: None };
         self.finish(effect, flight.attempt, FinishedAs::Transient, Settled::default(), retry, now);
     }
 
     /// A tool that is no longer known counts as once-only.
     pub(super) fn is_once(&self, tool: &str) -> bool {
-        self.shared.outside(tool).is_none_or(|outside| outside.class == Class::Once)
+        self.shared.external_tool(tool).is_none_or(|tool| tool.class == RepeatSafety::Once)
     }
 
-    pub(super) fn unknown(&mut self, effect: &EffectId, flight: &Flight, reason: String, now: Timestamp) {
+    pub(super) fn unknown(&mut self, effect: &EffectId, flight: &CallInFlight, reason: String, now: Timestamp) {
         let what = flight.what.clone();
         let text = format!(
             "Did {what} happen? {reason}, and it is not called again by itself. It was called with {}. Look, then \
@@ -156,7 +162,7 @@ impl Run {
     }
 
     /// Sets the run waiting when only a person can move its calls on and nothing else is left to do.
-    pub(super) fn rest(&mut self, now: Timestamp) {
+    pub(super) fn wait_for_people(&mut self, now: Timestamp) {
         let effects = &self.shared.effects;
         let waits = self.shared.status() == Status::Running && effects.values().any(EffectState::awaits_a_person);
         let is_out = |state: &EffectState| matches!(state, EffectState::InFlight(_));
@@ -165,7 +171,7 @@ impl Run {
             return;
         }
         let due = self.due(now);
-        if due.inline.is_empty() && due.outside.is_empty() {
+        if due.inline.is_empty() && due.external.is_empty() {
             let question_ids = self.shared.open_questions().map(|question| question.id).collect();
             self.emit(WaitingOnUser { question_ids }, Actor::Platform, now);
         }
