@@ -139,8 +139,6 @@ fn report(options: &Options, play: &Play, spent: &Spent, calls: usize, events: u
         "wall_ms_node": wall / nodes * 1e3, "cpu_ms_node": cpu / nodes * 1e3, "run_ms": wall / runs * 1e3,
         "events": events, "cpu_us_event": cpu / events as f64 * 1e6,
     });
-    if let (Value::Object(line), Value::Object(spent)) = (&mut line, spent.line()) {
-        line.extend(spent);
-    }
+    spent.add_to(&mut line);
     line
 }

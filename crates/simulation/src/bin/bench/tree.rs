@@ -1,12 +1,11 @@
 //! A tree of a given shape: every node above the last level plans and sums up, every leaf writes one page. The
 //! shapes are the peers'; a node finds its level in its title.
 
+use crate::model::PROSE;
 use engine::budget::Budgets;
 use engine::model::Role;
 use engine::request::Speaker;
 use serde_json::{Value, json};
-
-const PROSE: &str = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. ";
 
 /// How many children a node has, level by level: `3x4` is a root over three nodes over four leaves each.
 #[derive(Clone, Debug, PartialEq, Eq)]
