@@ -86,7 +86,6 @@ mod tests {
     use crate::tools::toolbox::Offers;
     use async_trait::async_trait;
     use engine::effect::{EffectId, Outcome, ToolOutcome};
-    use engine::ids::ProjectId;
 
     struct MailToolbox(Approval);
 
@@ -94,9 +93,6 @@ mod tests {
     impl Toolbox for MailToolbox {
         fn server(&self) -> &str {
             "mail"
-        }
-        fn projects(&self) -> &[ProjectId] {
-            &[]
         }
         fn approval(&self, _offer: &Offer) -> Approval {
             self.0

@@ -8,10 +8,9 @@ mod html;
 mod tags;
 
 use super::hosts::Hosts;
-use super::toolbox::{Approval, Offer, Offers, Toolbox, output};
+use super::toolbox::{Approval, Offer, Offers, Toolbox, answered};
 use async_trait::async_trait;
 use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
-use engine::ids::ProjectId;
 use futures::StreamExt;
 use http_client::{PrivateAddresses, check_url};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
@@ -185,10 +184,6 @@ impl Toolbox for Web {
         SERVER
     }
 
-    fn projects(&self) -> &[ProjectId] {
-        &[]
-    }
-
     fn approval(&self, _offer: &Offer) -> Approval {
         self.approval
     }
@@ -213,9 +208,7 @@ impl Toolbox for Web {
     async fn call(&self, _offer: &Offer, call: &ToolCall, _effect: &EffectId) -> Outcome {
         let fetched = self.fetch(call.arguments["url"].as_str().unwrap_or_default()).await;
         Outcome::Tool(match fetched {
-            Ok((content, summary)) => {
-                ToolOutcome { result: Ok(output(SERVER, content, &summary)), mutations: Vec::new() }
-            }
+            Ok((content, summary)) => answered(SERVER, content, &summary),
             Err(why) => ToolOutcome::refused(why),
         })
     }
