@@ -11,4 +11,5 @@ pub mod model;
 pub mod parsers;
 pub mod performer;
 pub mod rehearsal;
+pub mod text;
 pub mod tools;

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// The result of one seed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SeedResult {
     pub seed: u64,
     pub violations: Vec<String>,
@@ -68,17 +68,7 @@ pub fn run(setup: Setup) -> SeedResult {
     let panics = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
     let mut verdict = match checked {
         Ok((finished, checked)) => SeedResult::of(finished, checked),
-        Err(_) => SeedResult {
-            seed,
-            violations: Vec::new(),
-            trace_hash: 0,
-            trace: Vec::new(),
-            events: 0,
-            requests: 0,
-            lost: 0,
-            deaths: 0,
-            virtual_ms: 0,
-        },
+        Err(_) => SeedResult { seed, ..SeedResult::default() },
     };
     if !panics.is_empty() {
         verdict.violations.insert(0, format!("panic: {panics}"));

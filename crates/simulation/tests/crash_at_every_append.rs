@@ -40,7 +40,7 @@ fn quiet(seed: u64, kinds: Kinds, crash_at: Option<CrashAt>) -> Setup {
 }
 
 /// Titles name places; two nodes of one title were tried one after the other.
-fn nodes(log: &RunLog) -> BTreeMap<String, Vec<String>> {
+fn nodes(log: &RunLog<'_>) -> BTreeMap<String, Vec<String>> {
     let (mut names, mut lives) = (BTreeMap::<NodeId, String>::new(), BTreeMap::<String, Vec<String>>::new());
     for event in &log.events {
         let (Fact::Tree(fact), Some(id)) = (&event.fact, event.node_id) else { continue };

@@ -117,29 +117,21 @@ impl ProviderKind {
             .find(|kind| kind.name() == name)
     }
 
-    fn key_variable(self) -> Option<&'static str> {
-        match self {
-            ProviderKind::Openai => Some("OPENAI_API_KEY"),
-            ProviderKind::Anthropic => Some("ANTHROPIC_API_KEY"),
-            ProviderKind::Rehearsal => None,
-        }
+    fn vendor(self) -> Option<Vendor> {
+        let (key_variable, url_variable, url) = match self {
+            ProviderKind::Openai => ("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com"),
+            ProviderKind::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+            ProviderKind::Rehearsal => return None,
+        };
+        Some(Vendor { key_variable, url_variable, url })
     }
+}
 
-    fn url_variable(self) -> Option<&'static str> {
-        match self {
-            ProviderKind::Openai => Some("OPENAI_BASE_URL"),
-            ProviderKind::Anthropic => Some("ANTHROPIC_BASE_URL"),
-            ProviderKind::Rehearsal => None,
-        }
-    }
-
-    fn vendor_url(self) -> Option<&'static str> {
-        match self {
-            ProviderKind::Openai => Some("https://api.openai.com"),
-            ProviderKind::Anthropic => Some("https://api.anthropic.com"),
-            ProviderKind::Rehearsal => None,
-        }
-    }
+/// The service of the company that defined a wire format, and the well-known variables for it.
+struct Vendor {
+    key_variable: &'static str,
+    url_variable: &'static str,
+    url: &'static str,
 }
 
 /// The environment variables that a provider's key and address are read from, if any.
@@ -153,10 +145,10 @@ impl ProviderConfig {
     /// The well-known variables belong to the vendor's own service: its key must not go to another server of the same format.
     pub fn sources(&self, name: &str) -> ProviderVariables {
         let kind = self.kind.or_else(|| ProviderKind::named(name));
-        let vendor = kind.filter(|kind| kind.name() == name || self.base_url.is_none());
-        let api_key = vendor.and_then(ProviderKind::key_variable).map(str::to_owned);
-        let url = vendor.filter(|_| self.base_url.is_none()).and_then(ProviderKind::url_variable);
-        ProviderVariables { api_key: self.api_key_env.clone().or(api_key), url: url.map(str::to_owned) }
+        let vendor = kind.filter(|kind| kind.name() == name || self.base_url.is_none()).and_then(ProviderKind::vendor);
+        let api_key = vendor.as_ref().map(|vendor| vendor.key_variable.to_owned());
+        let url = vendor.filter(|_| self.base_url.is_none()).map(|vendor| vendor.url_variable.to_owned());
+        ProviderVariables { api_key: self.api_key_env.clone().or(api_key), url }
     }
 }
 
@@ -180,9 +172,8 @@ impl Providers {
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let mut providers = self.0.clone();
         for kind in [ProviderKind::Openai, ProviderKind::Anthropic, ProviderKind::Rehearsal] {
-            let named =
-                [kind.key_variable(), kind.url_variable()].into_iter().flatten().any(|name| env(name).is_some());
-            if named || kind == ProviderKind::Rehearsal {
+            let named = |vendor: Vendor| env(vendor.key_variable).or_else(|| env(vendor.url_variable)).is_some();
+            if kind.vendor().is_none_or(named) {
                 providers.entry(kind.name().to_owned()).or_default();
             }
         }
@@ -206,16 +197,16 @@ fn resolve_one(
         })?),
         None => api_key.and_then(|variable| env(&variable)),
     };
+    let vendor = kind.vendor();
     if base_url.is_none()
         && api_key.is_none()
-        && let Some(variable) = kind.key_variable()
+        && let Some(Vendor { key_variable, url, .. }) = &vendor
     {
-        let vendor = kind.vendor_url().unwrap_or_default();
         return Err(ConfigError(format!(
-            "provider {name:?} has neither a key nor a base_url; export {variable}=… to use {vendor}, or set base_url to a keyless server"
+            "provider {name:?} has neither a key nor a base_url; export {key_variable}=… to use {url}, or set base_url to a keyless server"
         )));
     }
-    let base_url = base_url.or_else(|| kind.vendor_url().map(str::to_owned));
+    let base_url = base_url.or_else(|| vendor.map(|vendor| vendor.url.to_owned()));
     Ok(ResolvedProvider {
         name,
         kind,

@@ -18,21 +18,21 @@ impl ReportedUsage {
     /// `prompt_tokens` includes cached tokens.
     pub(super) fn openai(usage: &Value) -> ReportedUsage {
         ReportedUsage {
-            input: count(&usage["prompt_tokens"]),
-            cached: count(&usage["prompt_tokens_details"]["cached_tokens"]),
-            output: count(&usage["completion_tokens"]),
+            input: usage["prompt_tokens"].as_u64(),
+            cached: usage["prompt_tokens_details"]["cached_tokens"].as_u64(),
+            output: usage["completion_tokens"].as_u64(),
         }
     }
 
     /// `input_tokens` leaves out tokens written to and read from the cache.
     pub(super) fn anthropic(usage: &Value) -> ReportedUsage {
-        let read = count(&usage["cache_read_input_tokens"]);
-        let written = count(&usage["cache_creation_input_tokens"]);
-        let fresh = count(&usage["input_tokens"]);
+        let read = usage["cache_read_input_tokens"].as_u64();
+        let written = usage["cache_creation_input_tokens"].as_u64();
+        let fresh = usage["input_tokens"].as_u64();
         ReportedUsage {
             input: fresh.map(|fresh| fresh.saturating_add(written.unwrap_or(0)).saturating_add(read.unwrap_or(0))),
             cached: read,
-            output: count(&usage["output_tokens"]),
+            output: usage["output_tokens"].as_u64(),
         }
     }
 
@@ -58,10 +58,6 @@ impl ReportedUsage {
 
 fn estimate(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4).max(1)
-}
-
-fn count(value: &Value) -> Option<u64> {
-    value.as_u64()
 }
 
 #[cfg(test)]

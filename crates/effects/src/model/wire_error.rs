@@ -1,6 +1,7 @@
 //! Turns what happened on the wire into the failure that the run acts on, with a message for the user.
 
 use super::secrets::Secrets;
+use crate::text::cut;
 use engine::effect::{CallError, CallFailure};
 use serde_json::Value;
 
@@ -47,7 +48,7 @@ impl WireError {
             }
         };
         // Redacted before it is shortened: half a key would not be recognised.
-        let message = shorten(&secrets.redact(&format!("{who} {reason}")), MAX_MESSAGE_CHARS + who.len());
+        let message = cut(&secrets.redact(&format!("{who} {reason}")), MAX_MESSAGE_CHARS + who.len());
         CallError { failure, message, retry_after_ms, maybe_paid }
     }
 }
@@ -128,13 +129,6 @@ fn message_in(body: &str) -> String {
     });
     let text = message.unwrap_or_else(|| body.split_whitespace().collect::<Vec<_>>().join(" "));
     if text.is_empty() { "nothing".into() } else { text }
-}
-
-fn shorten(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

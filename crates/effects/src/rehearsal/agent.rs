@@ -1,9 +1,8 @@
 //! The subagent: opens its first project, writes a note there if it may and reads a document otherwise, and reflects at the end.
 
-use super::one_line;
 use super::prose::{self, Context};
-use super::sections::Sections;
 use super::subject::Subject;
+use super::{Sections, one_line};
 use engine::task::MAX_SCRATCHPAD_CHARS;
 use serde_json::{Value, json};
 

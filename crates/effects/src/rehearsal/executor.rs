@@ -1,9 +1,8 @@
 //! The homework executor: reads something, then writes one note and reports it.
 
-use super::one_line;
 use super::prose::{self, Context};
-use super::sections::Sections;
 use super::subject::Subject;
+use super::{Sections, one_line};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

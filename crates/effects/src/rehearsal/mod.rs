@@ -16,13 +16,10 @@ mod tree;
 
 pub use models::{PROVIDER, RehearsalModels};
 
+use crate::text::cut;
 use engine::model::Role;
 use engine::request::Speaker;
-use sections::Sections;
-
-mod sections {
-    pub(super) use engine::section_reader::SectionReader as Sections;
-}
+use engine::section_reader::SectionReader as Sections;
 
 /// The answer to one request, as JSON text that fits the schema of its role. The model `demo` adds a question and a failure.
 pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String {
@@ -45,9 +42,5 @@ pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String
 /// A text on one line, cut if it is long.
 fn one_line(text: &str) -> String {
     const MAX_LINE_CHARS: usize = 300;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_LINE_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
+    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_LINE_CHARS)
 }

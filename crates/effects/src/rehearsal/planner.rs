@@ -1,11 +1,10 @@
 //! The homework planner: outline, two notes in parallel, synthesis, end. The next stage follows from the pages that exist, so it can
 //! continue after a question, a refusal or a restart.
 
-use super::one_line;
 use super::planner_actions;
 use super::prose::{self, Context};
-use super::sections::Sections;
 use super::subject::Subject;
+use super::{Sections, one_line};
 use serde_json::{Value, json};
 
 /// The stage of the work, by what exists.

@@ -81,8 +81,8 @@ pub(super) fn outline(subject: &Subject, context: &Context) -> String {
          order, so that the parts can be worked on apart and still fit together.",
         ],
     );
-    let mut page = fill(subject, opening, 0);
-    page.push_str("\n\n## What it is about\n\n");
+    let say = |template: &str| fill(subject, template, 0);
+    let mut page = say(opening) + "\n\n## What it is about\n\n";
     for (nth, phrase) in subject.phrases.iter().enumerate() {
         let duty = [
             "what is meant by it here, in one sentence",
@@ -95,28 +95,17 @@ pub(super) fn outline(subject: &Subject, context: &Context) -> String {
     page.push_str("\n## From which sides\n");
     for perspective in perspectives(subject) {
         let _ = write!(page, "\n**{}.** {} ", perspective.title, perspective.question);
-        page.push_str(&fill(
-            subject,
-            "This part stays close to {a} and {b}, and leaves the rest to its neighbour.\n",
-            perspective.title.len(),
-        ));
+        let bounds = "This part stays close to {a} and {b}, and leaves the rest to its neighbour.\n";
+        page += &fill(subject, bounds, perspective.title.len());
     }
-    page.push_str("\n## How the parts are worked on\n\n");
-    page.push_str(&fill(
-        subject,
-        "Each part is read against this page before it is written and after. What it finds out about {a} that \
+    page += &say("\n## How the parts are worked on\n\n\
+         Each part is read against this page before it is written and after. What it finds out about {a} that \
          belongs to the other part is handed over in a sentence, not worked out twice. A question about {b} that \
-         nobody here can answer is written down as a question.\n",
-        0,
-    ));
-    page.push_str("\n## When it is done\n\n");
-    page.push_str(&fill(
-        subject,
-        "The parts are joined into one page that can be read without the others. It must \
-                                say something definite about {a}, be open about what it leaves out, and point to \
-                                the notes it rests on.\n",
-        0,
-    ));
+         nobody here can answer is written down as a question.\n\
+         \n## When it is done\n\n\
+         The parts are joined into one page that can be read without the others. It must \
+         say something definite about {a}, be open about what it leaves out, and point to \
+         the notes it rests on.\n");
     finish(page, context)
 }
 
@@ -160,36 +149,25 @@ pub(super) fn synthesis(subject: &Subject, notes: &[(String, String)], context: 
          found.",
         ],
     );
-    let mut page = fill(subject, opening, 0);
-    page.push_str("\n\n## In short\n\n");
-    page.push_str(&fill(
-        subject,
-        "Begin with {a}, because the rest leans on it. Treat {b} as a question with an \
-                                owner and not as a given. Keep {c} in view while choosing, and let {d} be the \
-                                test: a reader should be able to look at it and say whether the objective was \
-                                met.\n",
-        0,
-    ));
-    page.push_str("\n## What it rests on\n\n");
+    let say = |template: &str| fill(subject, template, 0);
+    let mut page = say(opening);
+    page += &say("\n\n## In short\n\n\
+         Begin with {a}, because the rest leans on it. Treat {b} as a question with an \
+         owner and not as a given. Keep {c} in view while choosing, and let {d} be the \
+         test: a reader should be able to look at it and say whether the objective was \
+         met.\n\
+         \n## What it rests on\n\n");
     for (title, came_to) in notes {
         let _ = writeln!(page, "- **{title}**: {came_to}");
     }
-    page.push_str(&fill(
-        subject,
-        "\nRead side by side, the parts agree on the order: first make {a} visible, then \
-                                decide, then widen. Where they differ, it is about how much has to be known about \
-                                {b} before the first step; the smaller step is the safer answer, since it can be \
-                                taken back.\n",
-        0,
-    ));
-    page.push_str("\n## What follows\n\n");
-    page.push_str(&fill(
-        subject,
-        "1. Settle what is meant by {a}, in one sentence that two people would write alike.\n\
+    page += &say("\nRead side by side, the parts agree on the order: first make {a} visible, then \
+         decide, then widen. Where they differ, it is about how much has to be known about \
+         {b} before the first step; the smaller step is the safer answer, since it can be \
+         taken back.\n\
+         \n## What follows\n\n\
+         1. Settle what is meant by {a}, in one sentence that two people would write alike.\n\
          2. Take the smallest step that shows something about {b}, and look at it together.\n\
-         3. Come back to {c} with what was learned, and only then plan further.\n",
-        0,
-    ));
+         3. Come back to {c} with what was learned, and only then plan further.\n");
     if !context.criteria.is_empty() {
         page.push_str("\n## Against the criteria\n\n");
         for criterion in &context.criteria {
@@ -224,13 +202,9 @@ pub(super) fn amendment(subject: &Subject, directions: &[String]) -> String {
     for direction in directions {
         let _ = writeln!(text, "- “{direction}”");
     }
-    text.push_str(&fill(
-        subject,
-        "\nWith this in mind, the order above changes in one point: {a} is looked at in its \
-                                light first, and what it says about {b} goes before what the notes say.\n",
-        0,
-    ));
-    format!("{text}\n{SIGNATURE}\n")
+    let change = "\nWith this in mind, the order above changes in one point: {a} is looked at in its light first, and \
+                  what it says about {b} goes before what the notes say.\n";
+    format!("{text}{}\n{SIGNATURE}\n", fill(subject, change, 0))
 }
 
 fn finish(mut page: String, context: &Context) -> String {

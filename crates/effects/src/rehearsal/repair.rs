@@ -1,6 +1,6 @@
 //! The repair role: corrects failed calls by the arguments that their tools declare.
 
-use super::sections::Sections;
+use super::Sections;
 use serde_json::{Map, Value, json};
 
 const MAX_CORRECTED_CALLS: usize = 2;

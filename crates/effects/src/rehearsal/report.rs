@@ -1,8 +1,7 @@
 //! The report role: title, summary, findings and open steps of a run.
 
-use super::one_line;
-use super::sections::Sections;
 use super::subject::Subject;
+use super::{Sections, one_line};
 use serde_json::{Value, json};
 
 const MAX_FINDINGS: usize = 8;

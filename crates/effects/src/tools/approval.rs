@@ -95,7 +95,6 @@ mod tests {
     use crate::tools::toolbox::OfferedTools;
     use async_trait::async_trait;
     use engine::effect::{EffectId, Outcome, ToolOutcome};
-    use engine::ids::ProjectId;
 
     struct MailToolbox(Approval);
 
@@ -103,9 +102,6 @@ mod tests {
     impl Toolbox for MailToolbox {
         fn server(&self) -> &str {
             "mail"
-        }
-        fn projects(&self) -> &[ProjectId] {
-            &[]
         }
         fn approval(&self, _offer: &OfferedTool) -> Approval {
             self.0

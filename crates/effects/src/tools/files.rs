@@ -4,10 +4,9 @@
 
 mod walk;
 
-use super::toolbox::{OfferedTool, OfferedTools, Toolbox, output};
+use super::toolbox::{OfferedTool, OfferedTools, Toolbox, answered};
 use async_trait::async_trait;
 use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall, ToolOutcome};
-use engine::ids::ProjectId;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, openat, renameat, statat, unlinkat};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -132,10 +131,6 @@ impl Toolbox for Files {
         SERVER
     }
 
-    fn projects(&self) -> &[ProjectId] {
-        &[]
-    }
-
     async fn offers(&self) -> Result<OfferedTools, String> {
         self.workspace.check()?;
         let path = json!({"type": "string", "description": "Relative to the directory of files."});
@@ -162,9 +157,7 @@ impl Toolbox for Files {
         let (files, tool, arguments) = (self.clone(), offer.name.clone(), call.arguments.clone());
         let result = tokio::task::spawn_blocking(move || files.carry_out(&tool, &arguments)).await;
         Outcome::Tool(match result {
-            Ok(Ok((content, summary))) => {
-                ToolOutcome { result: Ok(output(SERVER, content, &summary)), mutations: Vec::new() }
-            }
+            Ok(Ok((content, summary))) => answered(SERVER, content, &summary),
             Ok(Err(why)) => ToolOutcome::refused(why),
             Err(error) => ToolOutcome::refused(format!("{} failed: {error}; try again", offer.name)),
         })

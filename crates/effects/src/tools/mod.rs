@@ -27,7 +27,7 @@ pub use files::Files;
 pub use hosts::Hosts;
 pub use schema::schema_violations;
 pub use task_tools::{TaskTools, is_task_tool};
-pub use toolbox::{Approval, MAX_STORED_RESULT_CHARS, OfferedTool, OfferedTools, Toolbox, Toolboxes, output};
+pub use toolbox::{Approval, MAX_STORED_RESULT_CHARS, OfferedTool, OfferedTools, Toolbox, Toolboxes, answered};
 pub use web::Web;
 pub(crate) use web::read_page;
 pub use write_permission::VIEWER_ONLY;

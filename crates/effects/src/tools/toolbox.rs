@@ -4,6 +4,7 @@
 use super::approval::{Approved, approved};
 use super::schema::schema_violations;
 use super::{ActionError, one_line, refuse};
+use crate::text::cut;
 use crate::tools::list;
 use async_trait::async_trait;
 use engine::blob::Hash;
@@ -78,7 +79,9 @@ impl Approval {
 pub trait Toolbox: Send + Sync + 'static {
     fn server(&self) -> &str;
     /// Only runs within these projects may use it; empty: every run.
-    fn projects(&self) -> &[ProjectId];
+    fn projects(&self) -> &[ProjectId] {
+        &[]
+    }
     fn approval(&self, _offer: &OfferedTool) -> Approval {
         Approval::Never
     }
@@ -202,7 +205,7 @@ fn is_open(toolbox: &dyn Toolbox, projects: &[ProjectId]) -> bool {
 }
 
 /// A result from outside: cut to its limit and marked as untrusted wherever it is shown.
-pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
+pub fn answered(server: &str, mut content: Value, summary: &str) -> ToolOutcome {
     let size = content.to_string().len();
     if size > MAX_STORED_RESULT_CHARS || is_deeper(&content, MAX_DEPTH) {
         let text = content["text"].as_str().map_or_else(|| content.to_string(), str::to_owned);
@@ -212,7 +215,8 @@ pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
     content["source"] = json!(server);
     content["untrusted"] = json!(true);
     // A result from outside counts as progress the first time it is seen.
-    ToolOutput { content, summary: one_line(summary), read: true }
+    let output = ToolOutput { content, summary: one_line(summary), read: true };
+    ToolOutcome { result: Ok(output), mutations: Vec::new() }
 }
 
 /// `path, tail?: number`: the names, optional ones marked; the type is left out for strings.
@@ -238,12 +242,5 @@ fn item(schema: &Value) -> String {
     match schema["type"].as_str() {
         Some("object") => format!("{{{}}}", argument_names(schema)),
         kind => kind.unwrap_or("any").to_owned(),
-    }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
     }
 }

@@ -19,7 +19,7 @@ fn plan() -> serde_json::Value {
 async fn e3_a_streamed_answer_arrives_whole_with_its_usage() {
     for kind in WIRE_FORMATS {
         let server = Scripted::start().await;
-        server.on("homework_planner", vec![Reply::json(plan()).tokens(100, 40, 7).chunk_bytes(3)]);
+        server.on("homework_planner", vec![Reply { chunk_bytes: Some(3), ..Reply::json(plan()).tokens(100, 40, 7) }]);
         let reply = TestClient::at(kind, &server.url()).ask().await.unwrap();
         assert_eq!(reply.text, plan().to_string());
         assert_eq!(reply.usage, Usage { input: 100, cached: 40, output: 7, estimated: false });
@@ -70,9 +70,9 @@ async fn missing_or_implausible_usage_is_estimated_and_never_zero() {
         server.on(
             "homework_planner",
             vec![
-                Reply::json(plan()).no_usage(),
-                Reply::json(plan()).raw_usage(zero),
-                Reply::json(plan()).raw_usage(wild),
+                Reply { no_usage: true, ..Reply::json(plan()) },
+                Reply { raw_usage: Some(zero), ..Reply::json(plan()) },
+                Reply { raw_usage: Some(wild), ..Reply::json(plan()) },
             ],
         );
         let client = TestClient::at(kind, &server.url());

@@ -101,14 +101,15 @@ async fn an_unknown_model_is_rejected_with_a_list_of_models() {
 async fn invariant_41_streams_that_break_off_are_interrupted() {
     for kind in WIRE_FORMATS {
         for cut in [1, 60, 400] {
-            let error = fault(kind, answer().cut_after(cut), CallFailure::Interrupted).await;
+            let error = fault(kind, Reply { cut_after: Some(cut), ..answer() }, CallFailure::Interrupted).await;
             assert!(error.maybe_paid);
         }
-        fault(kind, answer().never_stream().cut_after(50), CallFailure::Interrupted).await;
-        fault(kind, answer().no_terminator(), CallFailure::Interrupted).await;
-        let error = fault(kind, answer().error_midway("Overloaded"), CallFailure::Interrupted).await;
+        fault(kind, Reply { cut_after: Some(50), ..answer().never_stream() }, CallFailure::Interrupted).await;
+        fault(kind, Reply { no_terminator: true, ..answer() }, CallFailure::Interrupted).await;
+        let broken = || Reply { error_midway: Some("Overloaded".into()), ..answer() };
+        let error = fault(kind, broken(), CallFailure::Interrupted).await;
         assert!(error.message.contains("Overloaded"), "{}", error.message);
-        fault(kind, answer().never_stream().error_midway("Overloaded"), CallFailure::Interrupted).await;
+        fault(kind, broken().never_stream(), CallFailure::Interrupted).await;
     }
 }
 
@@ -150,7 +151,13 @@ async fn a_silent_server_times_out_before_and_within_the_answer() {
     for kind in WIRE_FORMATS {
         let error = fault_within(kind, answer().delay_ms(5_000), impatient(), CallFailure::Interrupted).await;
         assert!(error.message.contains("0.4 s") && error.maybe_paid, "{}", error.message);
-        let error = fault_within(kind, answer().stall_after(400, 5_000), impatient(), CallFailure::Interrupted).await;
+        let error = fault_within(
+            kind,
+            Reply { stall_after: Some((400, 5_000)), ..answer() },
+            impatient(),
+            CallFailure::Interrupted,
+        )
+        .await;
         assert!(error.message.contains("0.3 s") && error.maybe_paid, "{}", error.message);
     }
 }
@@ -160,13 +167,13 @@ async fn e2_pings_restart_the_timeout_until_the_total_is_over() {
     for kind in WIRE_FORMATS {
         // Given a server that pings for longer than the idle timeout, then answers
         let server = Scripted::start().await;
-        server.on("homework_planner", vec![answer().pings(40)]);
+        server.on("homework_planner", vec![Reply { pings: 40, ..answer() }]);
         let patient = Timeouts { total: Duration::from_secs(20), ..impatient() };
         let client = TestClient::with(kind, &server.url(), Setup { timeouts: patient, ..Setup::default() });
         // Then it answers, and a server that only pings is interrupted after the total timeout
         client.ask().await.expect("an answer");
         let begun = Instant::now();
-        let error = fault_within(kind, answer().pings(500), impatient(), CallFailure::Interrupted).await;
+        let error = fault_within(kind, Reply { pings: 500, ..answer() }, impatient(), CallFailure::Interrupted).await;
         assert!(error.message.contains("2.5 s"), "{}", error.message);
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     }
@@ -217,7 +224,7 @@ async fn e2_an_error_about_money_inside_an_answer_is_a_quota_failure() {
 #[tokio::test]
 async fn sec_s79_an_answer_that_never_ends_is_cut_off() {
     for kind in WIRE_FORMATS {
-        let endless = Reply::text("x".repeat(1 << 20)).endless();
+        let endless = Reply { endless: true, ..Reply::text("x".repeat(1 << 20)) };
         let error = fault(kind, endless, CallFailure::Interrupted).await;
         assert!(error.message.contains("MiB"), "{}", error.message);
         fault(kind, Reply::text("x".repeat(5 << 20)), CallFailure::Interrupted).await;
@@ -237,7 +244,7 @@ async fn invariant_52_one_endless_line_is_bounded() {
 async fn p7_repeated_pieces_are_passed_on_and_give_invalid_json() {
     for kind in WIRE_FORMATS {
         let server = Scripted::start().await;
-        server.on("homework_planner", vec![answer().twice()]);
+        server.on("homework_planner", vec![Reply { twice: true, ..answer() }]);
         let reply = TestClient::at(kind, &server.url()).ask().await.unwrap();
         assert!(serde_json::from_str::<serde_json::Value>(&reply.text).is_err());
     }

@@ -15,7 +15,7 @@ async fn e4_a_key_echoed_by_a_server_is_not_in_errors() {
             Reply::status(401, json!({"error": {"message": echo}}).to_string()),
             Reply::status(500, echo.clone()),
             Reply::status(404, echo.clone()),
-            Reply::json(json!({"a": 1})).error_midway(&echo),
+            Reply { error_midway: Some(echo.clone()), ..Reply::json(json!({"a": 1})) },
             Reply::status(200, echo.clone()),
             Reply::status(400, echo.clone()).header("retry-after", KEY),
         ] {

@@ -13,7 +13,7 @@ async fn answer(reply: Reply) -> Result<ModelReply, CallError> {
 
 async fn stream(lines: &[&str]) -> Result<ModelReply, CallError> {
     let body: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
-    answer(Reply::raw_stream(body).chunk_bytes(3)).await
+    answer(Reply { chunk_bytes: Some(3), ..Reply::raw_stream(body) }).await
 }
 
 fn content(text: &str) -> String {
@@ -85,7 +85,7 @@ async fn unusual_answer_07_comments_crlf_and_a_bom() {
         "\u{feff}: hello\r\ndata: {}\r\n\r\n: ping\r\n\r\ndata: {STOP}\r\n\r\ndata: [DONE]\r\n\r\n",
         content("{}")
     );
-    assert_eq!(answer(Reply::raw_stream(body).chunk_bytes(3)).await.unwrap().text, "{}");
+    assert_eq!(answer(Reply { chunk_bytes: Some(3), ..Reply::raw_stream(body) }).await.unwrap().text, "{}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::fixture::Fixture;
 use async_trait::async_trait;
-use effects::tools::{OfferedTool, OfferedTools, Toolbox, Toolboxes, output};
+use effects::tools::{OfferedTool, OfferedTools, Toolbox, Toolboxes, answered};
 use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
 use serde_json::{Value, json};
@@ -37,8 +37,7 @@ impl Toolbox for CountingToolbox {
 
     async fn call(&self, _offer: &OfferedTool, _call: &ToolCall, _effect: &EffectId) -> Outcome {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let output = output("bell", json!({"text": "ding"}), "ding");
-        Outcome::Tool(ToolOutcome { result: Ok(output), mutations: Vec::new() })
+        Outcome::Tool(answered("bell", json!({"text": "ding"}), "ding"))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Converts the result of a tool call to what a run stores: text and structured content. Images, audio and blobs are only named.
 
-use effects::tools::output;
+use effects::text::cut;
+use effects::tools::answered;
 use engine::effect::ToolOutcome;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ pub(super) fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolO
         content["structured"] = structured;
     }
     let summary = if text.is_empty() { format!("{tool} answered") } else { short(&text) };
-    ToolOutcome { result: Ok(output(server, content, &summary)), mutations: Vec::new() }
+    answered(server, content, &summary)
 }
 
 /// Servers repeat structured content as text for clients that cannot read it.
@@ -48,8 +49,5 @@ fn block(block: &ContentBlock) -> String {
 }
 
 pub(super) fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_ERROR_CHARS) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
+    cut(text, MAX_ERROR_CHARS)
 }

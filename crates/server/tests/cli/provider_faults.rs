@@ -124,8 +124,8 @@ fn b13_an_unreachable_provider_parks_the_run_and_it_goes_on_when_it_is_back() {
 fn invariant_41_a_cut_stream_never_becomes_an_answer() {
     let whole = planner_answer("half");
     let home = Home::with(after(vec![
-        Reply::json(whole.clone()).cut_after(120),
-        Reply::json(whole).error_midway("overloaded"),
+        Reply { cut_after: Some(120), ..Reply::json(whole.clone()) },
+        Reply { error_midway: Some("overloaded".into()), ..Reply::json(whole) },
     ]));
     let run = home.run("Cut", &[]).exits(0).run();
     let events = home.events(run["id"].as_str().expect("an id"));

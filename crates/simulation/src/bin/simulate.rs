@@ -42,13 +42,9 @@ fn options() -> Result<Options, String> {
             "--trace" => options.trace = true,
             "--stop-at-first" => options.stop_at_first = true,
             "--kind" => {
-                options.kinds = match words.next().as_deref() {
-                    Some("homework") => Kinds::Homework,
-                    Some("tree") => Kinds::Tree,
-                    Some("task") => Kinds::Task,
-                    Some("mixed") => Kinds::Mixed,
-                    other => return Err(format!("--kind is homework, tree, task or mixed, not {other:?}")),
-                }
+                let word = words.next().unwrap_or_default();
+                options.kinds = Kinds::named(&word)
+                    .ok_or_else(|| format!("--kind is homework, tree, task or mixed, not {word:?}"))?;
             }
             other => return Err(format!("unknown flag {other}")),
         }
@@ -142,12 +138,7 @@ fn many(options: &Options) -> ExitCode {
 }
 
 fn complain(verdict: &SeedResult, kinds: Kinds) {
-    let kind = match kinds {
-        Kinds::Homework => "homework",
-        Kinds::Tree => "tree",
-        Kinds::Task => "task",
-        Kinds::Mixed => "mixed",
-    };
+    let kind = kinds.name();
     let first = verdict.violations.first().map(String::as_str).unwrap_or_default();
     println!(
         "SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --kind {kind} --trace",

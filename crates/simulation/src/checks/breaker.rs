@@ -1,8 +1,7 @@
 //! 43: iterations stay within their limit, and the no-progress breaker stops the run exactly where it should.
 
 use super::RunLog;
-use engine::facts::homework::IterationCompleted;
-use engine::facts::homework::Verdict;
+use engine::facts::homework::{IterationCompleted, Verdict};
 use engine::facts::{Fact, HomeworkFact as H, RunFact as R, run::ResumeReason};
 use engine::run::StopReason;
 
@@ -45,7 +44,7 @@ impl Streaks {
     }
 }
 
-pub fn check(log: &RunLog, violations: &mut Vec<String>) {
+pub fn check(log: &RunLog<'_>) {
     let mut streaks = Streaks::default();
     let mut limits = None;
     for event in &log.events {
@@ -59,7 +58,7 @@ pub fn check(log: &RunLog, violations: &mut Vec<String>) {
             Fact::Homework(H::IterationStarted(fact)) => {
                 streaks.asks = false;
                 if limits.as_ref().is_some_and(|limits| fact.iteration > limits.max_iterations) && !lowered(log) {
-                    violations.push(format!("43: run {} began iteration {}", log.id, fact.iteration));
+                    log.violation_at(event, format_args!("43: iteration {} began", fact.iteration));
                 }
             }
             Fact::Homework(H::IterationCompleted(fact)) => {
@@ -72,10 +71,8 @@ pub fn check(log: &RunLog, violations: &mut Vec<String>) {
                     streaks.asks || matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
                 if stopped != (over && !excused) {
                     let Streaks { without_progress, repeats, .. } = streaks;
-                    violations.push(format!(
-                        "43: run {} iteration {}: {without_progress} without progress, {repeats} repeats, verdict {:?}",
-                        log.id, fact.iteration, fact.verdict
-                    ));
+                    let why = format!("43: {without_progress} without progress, {repeats} repeats, {:?}", fact.verdict);
+                    log.violation_at(event, why);
                 }
             }
             _ => {}
@@ -84,6 +81,6 @@ pub fn check(log: &RunLog, violations: &mut Vec<String>) {
 }
 
 /// Whether the limit was changed, so that a run may be past it.
-fn lowered(log: &RunLog) -> bool {
+fn lowered(log: &RunLog<'_>) -> bool {
     log.events.iter().any(|event| matches!(event.fact, Fact::Run(R::BudgetChanged(_))))
 }

@@ -2,9 +2,7 @@
 
 use super::RunLog;
 use engine::event::Event;
-use engine::facts::homework::Planned;
-use engine::facts::homework::Verdict;
-use engine::facts::homework::{HomeworkStep, HomeworkStepStatus};
+use engine::facts::homework::{HomeworkStep, HomeworkStepStatus, Planned, Verdict};
 use engine::facts::{Fact, HomeworkFact as H};
 use engine::run::StopReason;
 use std::collections::BTreeSet;
@@ -28,14 +26,10 @@ impl Proof {
             Fact::Homework(H::ToolCallResult(fact)) if fact.ok => {
                 self.good.insert(format!("event:{}", event.seq));
                 let made = &fact.artifacts;
-                let documents = made
-                    .created_documents
-                    .iter()
-                    .chain(&made.updated_documents)
-                    .map(|named| format!("doc:{}", named.id));
-                let tasks =
-                    made.created_tasks.iter().chain(&made.updated_tasks).map(|named| format!("task:{}", named.id));
-                self.touched.extend(documents.chain(tasks));
+                let documents = made.created_documents.iter().chain(&made.updated_documents);
+                let tasks = made.created_tasks.iter().chain(&made.updated_tasks);
+                self.touched.extend(documents.map(|named| format!("doc:{}", named.id)));
+                self.touched.extend(tasks.map(|named| format!("task:{}", named.id)));
                 self.anything |= !made.is_empty();
             }
             _ => {}
@@ -47,7 +41,7 @@ impl Proof {
     }
 
     /// What the iteration proved, before it is judged.
-    fn prove(&mut self, log: &RunLog) {
+    fn prove(&mut self, log: &RunLog<'_>) {
         let claims = self.planned.iter().flat_map(|planned| planned.completion_evidence.clone()).collect::<Vec<_>>();
         for claim in claims {
             if !claim.refs.iter().any(|reference| self.holds(reference)) {
@@ -62,7 +56,7 @@ impl Proof {
         }
     }
 
-    fn objections(&self, log: &RunLog) -> Vec<String> {
+    fn objections(&self, log: &RunLog<'_>) -> Vec<String> {
         let mut objections = Vec::new();
         match &self.planned {
             Some(planned) if planned.exit_signal && planned.remaining_work.is_empty() => {}
@@ -80,7 +74,7 @@ impl Proof {
     }
 }
 
-pub fn check(log: &RunLog, violations: &mut Vec<String>) {
+pub fn check(log: &RunLog<'_>) {
     let mut proof = Proof::default();
     for event in &log.events {
         proof.learn(event);
@@ -89,13 +83,10 @@ pub fn check(log: &RunLog, violations: &mut Vec<String>) {
         let objections = proof.objections(log);
         let complete = matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
         if complete && !objections.is_empty() {
-            violations.push(format!("19: run {} completed although {}", log.id, objections.join(", ")));
+            log.violation_at(event, format_args!("19: completed although {}", objections.join(", ")));
         }
         if !complete && objections.is_empty() && fact.lost.is_none() {
-            violations.push(format!(
-                "19: run {} proved everything in iteration {} and was not let go",
-                log.id, fact.iteration
-            ));
+            log.violation_at(event, "19: everything is proven, and the run goes on");
         }
         proof.planned = None;
     }

@@ -3,116 +3,92 @@
 
 use super::RunLog;
 use super::fold::replay;
-use crate::world::FinishedWorld;
 use engine::event::Event;
+use engine::facts::effect::FinishedAs;
 use engine::facts::{EffectFact, Fact, HomeworkFact as H, RunFact as R, TreeFact as T, run::ResumeReason};
 use engine::run::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    terminal_is_terminal(log, violations);
-    entries_once(log, violations);
-    waiting_burns_nothing(log, violations);
-    working_time(finished, log, violations);
-    nothing_lost_in_steady_worlds(finished, log, violations);
+pub fn check(log: &RunLog<'_>) {
+    terminal_is_terminal(log);
+    entries_once(log);
+    let worked_ms = waiting_burns_nothing(log);
+    working_time(log, worked_ms);
+    nothing_lost_in_steady_worlds(log);
 }
 
-fn terminal_is_terminal(log: &RunLog, violations: &mut Vec<String>) {
-    let mut ended: Option<&Event> = None;
+fn terminal_is_terminal(log: &RunLog<'_>) {
+    let mut ended: Option<&R> = None;
     for event in &log.events {
         let audit = matches!(event.fact, Fact::Run(R::MessageQueued(_) | R::BudgetChanged(_)));
-        let canceled = ended.is_some_and(|end| matches!(end.fact, Fact::Run(R::Canceled(_))));
-        let for_good = canceled || ended.is_some_and(|end| matches!(end.fact, Fact::Run(R::Completed(_))));
+        let canceled = matches!(ended, Some(R::Canceled(_)));
+        let for_good = canceled || matches!(ended, Some(R::Completed(_)));
         match &event.fact {
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued && !for_good => ended = None,
             // A tree that completed may have one of its nodes tried again.
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Retry && !canceled => ended = None,
             _ if ended.is_some() && (!audit || for_good) => {
-                violations.push(format!(
-                    "13: run {} went on at {} with {} after it ended",
-                    log.id,
-                    event.seq,
-                    event.kind()
-                ));
+                log.violation_at(event, format_args!("13: {} after the run ended", event.kind()));
             }
-            Fact::Run(R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_)) => ended = Some(event),
+            Fact::Run(fact @ (R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_))) => ended = Some(fact),
             _ => {}
         }
     }
 }
 
-fn entries_once(log: &RunLog, violations: &mut Vec<String>) {
+fn entries_once(log: &RunLog<'_>) {
     let (mut written, mut completed) = (BTreeMap::new(), Vec::new());
     let mut keys = BTreeSet::new();
     for event in &log.events {
-        match &event.fact {
+        let entry = match &event.fact {
             Fact::Homework(H::ScratchpadAppended(fact)) => {
                 *written.entry(fact.iteration).or_insert(0) += 1;
-                if !keys.insert((fact.scratchpad_document_id, fact.entry_key.clone())) {
-                    violations.push(format!("20: run {} has two entries {}", log.id, fact.entry_key));
-                }
+                Some((fact.scratchpad_document_id, &fact.entry_key))
             }
             Fact::Homework(H::ExecutorFinished(fact)) => {
-                if let Some(entry) = &fact.entry
-                    && !keys.insert((entry.scratchpad_document_id, entry.entry_key.clone()))
-                {
-                    violations.push(format!(
-                        "20: run {} has two entries {} on branch {}",
-                        log.id, entry.entry_key, fact.branch_id
-                    ));
-                }
+                fact.entry.as_ref().map(|entry| (entry.scratchpad_document_id, &entry.entry_key))
             }
-            Fact::Tree(T::ScratchpadUpdated(fact))
-                if !keys.insert((fact.scratchpad_doc_id, fact.entry_key.clone())) =>
-            {
-                violations.push(format!("20: run {} has two entries {}", log.id, fact.entry_key));
+            Fact::Tree(T::ScratchpadUpdated(fact)) => Some((fact.scratchpad_doc_id, &fact.entry_key)),
+            Fact::Homework(H::IterationCompleted(fact)) => {
+                completed.push(fact.iteration);
+                None
             }
-            Fact::Homework(H::IterationCompleted(fact)) => completed.push(fact.iteration),
-            _ => {}
+            _ => None,
+        };
+        if let Some((_, key)) = entry.filter(|entry| !keys.insert(*entry)) {
+            log.violation_at(event, format_args!("20: a second entry {key}"));
         }
     }
-    let expected: Vec<u32> = (1..=completed.len() as u32).collect();
-    if completed != expected {
-        violations.push(format!("20: run {} completed iterations {completed:?}", log.id));
+    if !completed.iter().copied().eq(1..=completed.len() as u32) {
+        log.violation(format_args!("20: completed iterations {completed:?}"));
     }
     if written != completed.into_iter().map(|iteration| (iteration, 1)).collect() {
-        violations.push(format!("20: run {} has entries per iteration {written:?}", log.id));
+        log.violation(format_args!("20: entries per iteration {written:?}"));
     }
 }
 
-fn waiting_burns_nothing(log: &RunLog, violations: &mut Vec<String>) {
-    let mut before: Option<(Status, i64)> = None;
+/// Returns the run's working time in all.
+fn waiting_burns_nothing(log: &RunLog<'_>) -> i64 {
+    let mut before = (Status::Running, 0);
     replay(&log.events, |run, event| {
-        let (status, running_ms) = (run.shared.status(), run.shared.metrics.running_ms);
-        if let Some((was, ran)) = before
-            && was != Status::Running
-        {
-            if running_ms != ran {
-                violations.push(format!(
-                    "36: run {} worked {} ms while {} (event {})",
-                    log.id,
-                    running_ms - ran,
-                    was.name(),
-                    event.seq
-                ));
-            }
-            if matches!(event.fact, Fact::Effect(EffectFact::Started(_))) {
-                violations.push(format!(
-                    "36: run {} started a call while {} (event {})",
-                    log.id,
-                    was.name(),
-                    event.seq
-                ));
-            }
+        let now = (run.shared.status(), run.shared.metrics.running_ms);
+        let (was, ran) = std::mem::replace(&mut before, now);
+        if was == Status::Running {
+            return;
         }
-        before = Some((status, running_ms));
+        if now.1 != ran {
+            log.violation_at(event, format_args!("36: worked {} ms while {}", now.1 - ran, was.name()));
+        }
+        if matches!(event.fact, Fact::EffectFact(EffectFact::Started(_))) {
+            log.violation_at(event, format_args!("36: a call started while {}", was.name()));
+        }
     });
+    before.1
 }
 
 /// Working time only counts while a worker held a valid lease or proved to be alive.
-fn working_time(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let Some(run) = replay(&log.events, |_, _| ()) else { return };
-    let holds = finished.record.holds.get(&log.id).map(Vec::as_slice).unwrap_or_default();
+fn working_time(log: &RunLog<'_>, worked: i64) {
+    let holds = log.world.record.holds.get(&log.id).map(Vec::as_slice).unwrap_or_default();
     let mut held: u64 = holds.iter().map(|hold| hold.until_ms.max(hold.seen_ms).saturating_sub(hold.from_ms)).sum();
     // A driver that died before its first commit was still the last one seen, so the gap before it counts as its own.
     for pair in holds.windows(2).filter(|pair| !pair[1].committed) {
@@ -132,20 +108,14 @@ fn working_time(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<Str
         let lapsed = holds.iter().rev().find(|hold| hold.from_ms <= at).map_or(at, |hold| hold.until_ms);
         held += at.saturating_sub(lapsed);
     }
-    let worked = run.shared.metrics.running_ms;
     if worked < 0 || worked as u64 > held {
-        violations.push(format!("37: run {} worked {worked} ms, but was held for {held} ms only", log.id));
+        log.violation(format_args!("37: worked {worked} ms, but was held for {held} ms only"));
     }
 }
 
-fn nothing_lost_in_steady_worlds(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    use engine::facts::effect::FinishedAs;
-    if !finished.setup.fault_rates.is_steady() || finished.setup.crash_at.is_some() {
-        return;
-    }
-    for event in &log.events {
-        if matches!(&event.fact, Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Lost) {
-            violations.push(format!("34: run {} lost a call at {} though no process died", log.id, event.seq));
-        }
+fn nothing_lost_in_steady_worlds(log: &RunLog<'_>) {
+    let lost = |event: &&Event| matches!(&event.fact, Fact::EffectFact(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Lost);
+    for event in log.events.iter().filter(lost).filter(|_| log.is_steady()) {
+        log.violation_at(event, "34: a call was lost though no process died");
     }
 }

@@ -2,97 +2,83 @@
 
 use super::RunLog;
 use super::fold::replay;
-use crate::world::FinishedWorld;
 use crate::world::witness::TreeRows;
 use engine::batch::RunRow;
 use engine::event::genesis;
 use engine::facts::effect::FinishedAs;
 use engine::facts::{EffectFact, Fact};
 use engine::projection;
+use engine::run::Run;
 use engine::workspace::Scope;
 use runtime::ports::Slice;
 use std::collections::BTreeMap;
 
-pub async fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    chain(log, violations);
-    drivers_are_fenced(finished, log, violations);
-    rows_at_commits(finished, log, violations);
-    rows_at_end(finished, log, violations).await;
+pub async fn check(log: &RunLog<'_>) {
+    chain(log);
+    drivers_are_fenced(log);
+    match rows_at_commits(log) {
+        Some(run) => rows_at_end(log, &run).await,
+        None => log.violation("4: the log cannot be folded"),
+    }
 }
 
-fn chain(log: &RunLog, violations: &mut Vec<String>) {
+fn chain(log: &RunLog<'_>) {
     let (mut head, mut last_at) = (genesis(log.id), engine::time::Timestamp(0));
-    for (index, event) in log.events.iter().enumerate() {
-        if event.seq != index as u64 + 1 {
-            violations.push(format!("1: run {} has seq {} at place {}", log.id, event.seq, index + 1));
+    for (event, place) in log.events.iter().zip(1..) {
+        if event.seq != place {
+            log.violation_at(event, format_args!("1: the event is at place {place}"));
         }
         if event.hash != event.link(head) {
-            violations.push(format!("3: the chain of run {} breaks at {}", log.id, event.seq));
+            log.violation_at(event, "3: the chain breaks");
         }
         if event.at < last_at {
-            violations.push(format!("2: run {} goes back in time at {}", log.id, event.seq));
+            log.violation_at(event, "2: time goes back");
         }
         (head, last_at) = (event.hash, event.at);
     }
     if log.row.head != head || log.row.last_seq != log.events.len() as u64 {
-        violations.push(format!("3: the row of run {} names another head than its log", log.id));
+        log.violation("3: the row names another head than the log");
     }
 }
 
 /// 21: only the lease holder starts a call or records its answer.
-fn drivers_are_fenced(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let unfenced = finished.record.commits.iter().filter(|commit| commit.run == log.id && commit.fence.is_none());
-    for commit in unfenced {
-        let seqs = commit.first_seq as usize..=commit.row.last_seq as usize;
-        let events = log.events.iter().filter(|event| seqs.contains(&(event.seq as usize)));
-        for event in events {
-            let answered =
-                matches!(&event.fact, Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Ok);
-            if answered || matches!(event.fact, Fact::Effect(EffectFact::Started(_))) {
-                violations.push(format!(
-                    "21: run {} got {} at {} from nobody's driver",
-                    log.id,
-                    event.kind(),
-                    event.seq
-                ));
-            }
+fn drivers_are_fenced(log: &RunLog<'_>) {
+    for event in &log.events {
+        let of_driver = match &event.fact {
+            Fact::EffectFact(EffectFact::Finished(fact)) => fact.outcome == FinishedAs::Ok,
+            Fact::EffectFact(EffectFact::Started(_)) => true,
+            _ => false,
+        };
+        if of_driver && log.commit_of(event.seq).is_some_and(|commit| commit.fence.is_none()) {
+            log.violation_at(event, format_args!("21: {} is from nobody's driver", event.kind()));
         }
     }
 }
 
-/// Each committed run row equals the fold of the log up to there.
-fn rows_at_commits(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let commits = finished.record.commits.iter().filter(|commit| commit.run == log.id);
-    let rows: BTreeMap<u64, &RunRow> = commits.map(|commit| (commit.row.last_seq, &commit.row)).collect();
+/// Each committed run row equals the fold of the log up to there. Returns the whole fold.
+fn rows_at_commits(log: &RunLog<'_>) -> Option<Run> {
+    let rows: BTreeMap<u64, &RunRow> = log.commits.iter().map(|commit| (commit.row.last_seq, &commit.row)).collect();
     replay(&log.events, |run, event| {
-        if let Some(row) = rows.get(&event.seq)
-            && projection::run_row(run) != **row
-        {
-            violations
-                .push(format!("4: the row of run {} committed at {} is not what its log says", log.id, event.seq));
+        if rows.get(&event.seq).is_some_and(|row| projection::run_row(run) != **row) {
+            log.violation_at(event, "4: the committed row is not what the log says");
         }
-    });
+    })
 }
 
-async fn rows_at_end(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let Some(run) = replay(&log.events, |_, _| ()) else {
-        return violations.push(format!("4: run {} cannot be folded", log.id));
-    };
-    let expected = projection::rows(&run, &log.events);
-    let mut differ =
-        |what: &str| violations.push(format!("4: the stored {what} of run {} differ from a rebuild", log.id));
+async fn rows_at_end(log: &RunLog<'_>, run: &Run) {
+    let expected = projection::rows(run, &log.events);
+    let differ = |what: &str| log.violation(format_args!("4: the stored {what} differ from a rebuild"));
     if expected.run != log.row {
         differ("row");
     }
-    let recorded = finished.record.trees.get(&log.id).cloned().unwrap_or_default();
+    let recorded = log.world.record.trees.get(&log.id).cloned().unwrap_or_default();
     if recorded != TreeRows::after(&expected) {
         differ("nodes, plans or artifacts");
     }
-    let store = &finished.store;
+    let store = &log.world.store;
     let mut iterations = store.iterations(&Scope::Platform, log.id, Slice::first(10_000)).await.unwrap_or_default();
     iterations.sort_by_key(|row| row.iteration);
-    let mut rebuilt: BTreeMap<u32, _> = BTreeMap::new();
-    rebuilt.extend(expected.iterations.into_iter().map(|row| (row.iteration, row)));
+    let rebuilt: BTreeMap<u32, _> = expected.iterations.into_iter().map(|row| (row.iteration, row)).collect();
     if iterations != rebuilt.into_values().collect::<Vec<_>>() {
         differ("iterations");
     }
@@ -107,8 +93,8 @@ async fn rows_at_end(finished: &FinishedWorld, log: &RunLog, violations: &mut Ve
             differ("scratchpad entries");
         }
     }
-    let stored = store.notifications(&Scope::Platform, 10_000).await.unwrap_or_default();
-    let mut stored: Vec<_> = stored.into_iter().filter(|row| row.run_id == log.id).collect();
+    let mut stored = store.notifications(&Scope::Platform, 10_000).await.unwrap_or_default();
+    stored.retain(|row| row.run_id == log.id);
     stored.sort_by_key(|row| row.seq);
     if stored != expected.notifications {
         differ("notifications");

@@ -2,7 +2,6 @@
 
 use super::RunLog;
 use crate::clock::VirtualClock;
-use crate::world::FinishedWorld;
 use crate::world::provider::{Ended, Request};
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
@@ -15,14 +14,13 @@ use std::collections::BTreeMap;
 
 const MAX_ATTEMPTS: u32 = 6;
 
-pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let bill: Vec<&Request> = finished.bill.iter().filter(|request| request.run == log.id).collect();
-    attempts(log, violations);
-    retry_after(log, &bill, violations);
-    spoiled(log, &bill, violations);
+pub fn check(log: &RunLog<'_>) {
+    attempts(log);
+    retry_after(log);
+    spoiled(log);
 }
 
-fn attempts(log: &RunLog, violations: &mut Vec<String>) {
+fn attempts(log: &RunLog<'_>) {
     let mut counted: BTreeMap<&str, u32> = BTreeMap::new();
     let mut not_before: BTreeMap<&str, Timestamp> = BTreeMap::new();
     for event in &log.events {
@@ -31,7 +29,7 @@ fn attempts(log: &RunLog, violations: &mut Vec<String>) {
                 let tries = counted.entry(&fact.effect.0).or_default();
                 *tries += u32::from(fact.counted);
                 if *tries > MAX_ATTEMPTS {
-                    violations.push(format!("40: run {} tried {} {tries} times", log.id, fact.effect));
+                    log.violation_at(event, format_args!("40: {} was tried {tries} times", fact.effect));
                 }
                 if fact.outcome == FinishedAs::Failed {
                     *tries = 0;
@@ -43,8 +41,7 @@ fn attempts(log: &RunLog, violations: &mut Vec<String>) {
             Fact::Effect(EffectFact::Started(fact))
                 if not_before.get(fact.effect.0.as_str()).is_some_and(|at| event.at < *at) =>
             {
-                violations
-                    .push(format!("40: run {} tried {} again too early (event {})", log.id, fact.effect, event.seq));
+                log.violation_at(event, format_args!("40: {} was tried again too early", fact.effect));
             }
             _ => {}
         }
@@ -52,24 +49,22 @@ fn attempts(log: &RunLog, violations: &mut Vec<String>) {
 }
 
 /// By the times on the provider's bill.
-fn retry_after(log: &RunLog, bill: &[&Request], violations: &mut Vec<String>) {
-    for (index, request) in bill.iter().enumerate() {
-        let (Ended::Failed { retry_after_ms: Some(wait), .. }, Some(end)) = (&request.ended, request.end_ms) else {
-            continue;
-        };
+fn retry_after(log: &RunLog<'_>) {
+    for (index, request) in log.bill.iter().enumerate() {
+        let (Ended::Failed(error), Some(end)) = (&request.ended, request.end_ms) else { continue };
+        let Some(wait) = error.retry_after_ms else { continue };
         // A stalled process may still send an earlier attempt, because it does not know of this one.
         let later = |next: &&&Request| next.effect == request.effect && next.attempt > request.attempt;
-        let next = bill[index + 1..].iter().filter(later).find(|next| next.at_ms >= end);
-        let early = next.filter(|next| next.at_ms < end + *wait as u64);
+        let next = log.bill[index + 1..].iter().filter(later).find(|next| next.at_ms >= end);
+        let early = next.filter(|next| next.at_ms < end + wait as u64);
         if early.is_some_and(|next| !is_shortened(log, end, next.at_ms)) && is_recorded(log, request) {
-            violations
-                .push(format!("40: run {} asked for {} before the provider's Retry-After", log.id, request.effect));
+            log.violation(format_args!("40: {request} was asked again before the provider's Retry-After"));
         }
     }
 }
 
 /// Whether a person asked to try now in between.
-fn is_shortened(log: &RunLog, from_ms: u64, to_ms: u64) -> bool {
+fn is_shortened(log: &RunLog<'_>, from_ms: u64, to_ms: u64) -> bool {
     log.events.iter().any(|event| {
         let at = VirtualClock::since_beginning(event.at);
         let tries_now = matches!(&event.fact, Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::TryNow);
@@ -79,19 +74,19 @@ fn is_shortened(log: &RunLog, from_ms: u64, to_ms: u64) -> bool {
 }
 
 /// Whether the failure is in the log. If its process died first, no later driver could know how long to wait.
-fn is_recorded(log: &RunLog, request: &Request) -> bool {
-    log.events.iter().any(|event| match &event.fact {
-        Fact::Effect(EffectFact::Finished(fact)) => {
-            fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Transient
-        }
-        _ => false,
-    })
+fn is_recorded(log: &RunLog<'_>, request: &Request) -> bool {
+    log.events.iter().any(|event| finishes(event, request, FinishedAs::Transient))
 }
 
-fn spoiled(log: &RunLog, bill: &[&Request], violations: &mut Vec<String>) {
-    for request in bill.iter().filter(|request| matches!(request.ended, Ended::Answered { usable: false, .. })) {
-        let arrived = |event: &Event| matches!(&event.fact, Fact::Effect(EffectFact::Finished(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Ok);
-        let Some(at) = log.events.iter().position(arrived) else { continue };
+fn finishes(event: &Event, request: &Request, outcome: FinishedAs) -> bool {
+    let Fact::EffectFact(EffectFact::Finished(fact)) = &event.fact else { return false };
+    (fact.effect.0.as_str(), fact.attempt) == request.key() && fact.outcome == outcome
+}
+
+fn spoiled(log: &RunLog<'_>) {
+    for request in log.bill.iter().filter(|request| matches!(request.ended, Ended::Answered { usable: false, .. })) {
+        let arrived = log.events.iter().position(|event| finishes(event, request, FinishedAs::Ok));
+        let Some(at) = arrived else { continue };
         let warning = |event: &&Event| matches!(event.fact, Fact::Run(R::BudgetWarning(_)));
         let mut after = log.events[at + 1..].iter().filter(|event| !warning(event));
         let contained = match log.row.kind {
@@ -117,10 +112,7 @@ fn spoiled(log: &RunLog, bill: &[&Request], violations: &mut Vec<String>) {
             }),
         };
         if !contained {
-            violations.push(format!(
-                "41: run {} acted upon the spoiled answer to {}:{}",
-                log.id, request.effect, request.attempt
-            ));
+            log.violation_at(&log.events[at], format_args!("41: the spoiled answer to {request} was acted upon"));
         }
     }
 }

@@ -2,29 +2,28 @@
 //! however long the database was unreachable.
 
 use super::RunLog;
-use crate::world::FinishedWorld;
 use engine::facts::effect::FinishedAs;
 use engine::facts::{EffectFact, Fact};
-use engine::ids::RunId;
 use runtime::ports::Lease;
 use std::collections::BTreeMap;
 
 /// Returns how many calls were lost in all.
-pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) -> usize {
+pub fn check(log: &RunLog<'_>) -> usize {
     let mut lost = 0;
     let mut started: BTreeMap<(&str, u32), &Lease> = BTreeMap::new();
     for event in &log.events {
-        let Some(lease) = driver(finished, log.id, event.seq) else { continue };
+        let Some(lease) = log.commit_of(event.seq).and_then(|commit| commit.fence.as_ref()) else { continue };
         match &event.fact {
             Fact::Effect(EffectFact::Started(fact)) => drop(started.insert((&fact.effect.0, fact.attempt), lease)),
             Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Lost => {
                 lost += 1;
-                let Some(caller) = started.get(&(fact.effect.0.as_str(), fact.attempt)) else { continue };
-                if held_throughout(finished, caller, lease) {
-                    violations.push(format!(
-                        "38: {} calls {}:{} of run {} lost, which it had made itself and never let go of",
-                        lease.worker, fact.effect, fact.attempt, log.id
-                    ));
+                let caller = started.get(&(fact.effect.0.as_str(), fact.attempt));
+                if caller.is_some_and(|caller| held_throughout(log, caller, lease)) {
+                    let (worker, effect) = (&lease.worker, &fact.effect);
+                    log.violation_at(
+                        event,
+                        format_args!("38: {worker} calls its own {effect} lost, and held on to it"),
+                    );
                 }
             }
             _ => {}
@@ -33,15 +32,9 @@ pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String
     lost
 }
 
-/// The lease whose commit contains this event.
-fn driver(finished: &FinishedWorld, run: RunId, seq: u64) -> Option<&Lease> {
-    let mut commits = finished.record.commits.iter().filter(|commit| commit.run == run);
-    commits.find(|commit| commit.first_seq <= seq && seq <= commit.row.last_seq)?.fence.as_ref()
-}
-
 /// Whether no other worker held the run between these two leases.
-fn held_throughout(finished: &FinishedWorld, from: &Lease, to: &Lease) -> bool {
-    let holds = finished.record.holds.get(&to.run_id).into_iter().flatten();
+fn held_throughout(log: &RunLog<'_>, from: &Lease, to: &Lease) -> bool {
+    let holds = log.world.record.holds.get(&log.id).into_iter().flatten();
     let mut between = holds.filter(|hold| hold.epoch >= from.epoch && hold.epoch <= to.epoch);
     from.worker == to.worker && between.all(|hold| hold.worker == to.worker)
 }

@@ -6,8 +6,7 @@ use engine::facts::task::StepAction;
 use engine::facts::{EffectFact, Fact, RunFact as R, TaskFact as T, run::ResumeReason};
 use engine::model::Role;
 
-pub fn check(log: &RunLog, violations: &mut Vec<String>) {
-    let mut violation = |seq: u64, what: &str| violations.push(format!("47: run {} {what} (event {seq})", log.id));
+pub fn check(log: &RunLog<'_>) {
     let (mut next, mut acted, mut limit) = (0, 0, 0);
     let mut reflection = Reflection::default();
     for event in &log.events {
@@ -15,12 +14,12 @@ pub fn check(log: &RunLog, violations: &mut Vec<String>) {
             Fact::Task(T::Started(fact)) => limit = fact.max_steps,
             Fact::Task(T::Step(fact)) => {
                 if fact.step != next || reflection.over {
-                    violation(event.seq, "took a step out of order");
+                    log.violation_at(event, "47: took a step out of order");
                 }
                 next += 1;
                 acted += u32::from(fact.step > 0 && matches!(fact.action, StepAction::Navigate | StepAction::Execute));
                 if acted > limit {
-                    violation(event.seq, "took more steps than it may");
+                    log.violation_at(event, "47: took more steps than it may");
                 }
             }
             Fact::Task(T::Ended(_)) => reflection.over = true,
@@ -31,10 +30,10 @@ pub fn check(log: &RunLog, violations: &mut Vec<String>) {
             Fact::Task(T::ScratchpadUpdated(_) | T::ScratchpadUpdateFailed(_)) => reflection.settled += 1,
             Fact::Run(R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_)) => {
                 if reflection.calls.len() > 1 {
-                    violation(event.seq, "was asked to look back more than once");
+                    log.violation_at(event, "47: was asked to look back more than once");
                 }
                 if reflection.over && reflection.settled != 1 {
-                    violation(event.seq, "ended without having looked back once");
+                    log.violation_at(event, "47: ended without having looked back once");
                 }
             }
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued => {

@@ -2,61 +2,59 @@
 
 use super::RunLog;
 use super::tree::NodeParents;
-use crate::world::FinishedWorld;
-use engine::facts::{Fact, HomeworkFact as H, RunFact as R, TaskFact as K, TreeFact as T};
+use engine::facts::{Fact, HomeworkFact as H, TaskFact as K, TreeFact as T};
 use engine::ids::ProjectId;
 use engine::run::{Kind, ScopeKind};
-use engine::workspace::{Mutation, Scope};
+use engine::workspace::{Document, Mutation, Scope};
 use runtime::ports::{DocumentFilter, Library, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-pub async fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    granted(log, violations);
-    in_scope(finished, log, violations);
-    made_once(finished, log, violations).await;
-    one_workspace(finished, log, violations).await;
+pub async fn check(log: &RunLog<'_>) {
+    granted(log);
+    in_scope(log);
+    made_once(log).await;
+    one_workspace(log).await;
 }
 
-fn granted(log: &RunLog, violations: &mut Vec<String>) {
-    let mut own: BTreeSet<String> = BTreeSet::new();
-    let mut branches: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut caller: BTreeMap<String, Option<String>> = BTreeMap::new();
+fn granted(log: &RunLog<'_>) {
+    let Some(brief) = log.brief() else { return };
+    let own: BTreeSet<&str> = brief.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let mut branches: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    // The branch of each call, none for the planner's own.
+    let mut callers: BTreeMap<&str, Option<&str>> = BTreeMap::new();
     for event in &log.events {
-        match &event.fact {
-            Fact::Run(R::Queued(fact)) => own = fact.tools.iter().map(|tool| tool.name.clone()).collect(),
+        let (tool, call) = match &event.fact {
             Fact::Homework(H::ExecutorStarted(fact)) => {
-                drop(branches.insert(fact.branch_id.clone(), fact.tools.iter().cloned().collect()))
+                branches.insert(&fact.branch_id, fact.tools.iter().map(String::as_str).collect());
+                continue;
             }
             Fact::Homework(H::ToolCallRequested(fact)) => {
-                drop(caller.insert(fact.call_id.0.clone(), fact.branch_id.clone()))
+                callers.insert(&fact.call_id.0, fact.branch_id.as_deref());
+                continue;
             }
-            Fact::Homework(H::ToolCallResult(fact)) if fact.ok => {
-                let tools = match caller.get(&fact.call_id.0) {
-                    Some(Some(branch)) => branches.get(branch),
-                    Some(None) => Some(&own),
-                    None => None,
-                };
-                let beyond = tools.is_none_or(|tools| !tools.contains(&fact.tool) || !tools.is_subset(&own));
-                if beyond {
-                    violations
-                        .push(format!("42: run {} ran {} as {} without a grant", log.id, fact.tool, fact.call_id));
-                }
+            Fact::Tree(T::ToolCallRequested(fact)) => {
+                callers.insert(&fact.call_id.0, None);
+                continue;
             }
-            Fact::Tree(T::ToolCallRequested(fact)) => drop(caller.insert(fact.call_id.0.clone(), None)),
-            Fact::Tree(T::ToolCallResult(fact))
-                if fact.ok && !(own.contains(&fact.tool) && caller.contains_key(&fact.call_id.0)) =>
-            {
-                violations.push(format!("42: run {} ran {} as {} without a grant", log.id, fact.tool, fact.call_id));
-            }
-            _ => {}
+            Fact::Homework(H::ToolCallResult(fact)) if fact.ok => (fact.tool.as_str(), &fact.call_id),
+            Fact::Tree(T::ToolCallResult(fact)) if fact.ok => (fact.tool.as_str(), &fact.call_id),
+            _ => continue,
+        };
+        let tools = match callers.get(call.0.as_str()) {
+            Some(Some(branch)) => branches.get(branch),
+            Some(None) => Some(&own),
+            None => None,
+        };
+        if tools.is_none_or(|tools| !tools.contains(tool) || !tools.is_subset(&own)) {
+            log.violation_at(event, format_args!("42: {tool} ran as {call} without a grant"));
         }
     }
 }
 
 /// The run changed only documents of its own projects, and none of a project its owner had left.
-fn in_scope(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let Some(Fact::Run(R::Queued(brief))) = log.events.first().map(|event| &event.fact) else { return };
+fn in_scope(log: &RunLog<'_>) {
+    let (finished, Some(brief)) = (log.world, log.brief()) else { return };
     let mut allowed: BTreeSet<ProjectId> = brief.project_ids.iter().copied().collect();
     allowed.insert(brief.workspace_project_id);
     if brief.scope == ScopeKind::Global {
@@ -76,49 +74,40 @@ fn in_scope(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>
             if let Mutation::CreateProject { id, .. } = &change.mutation {
                 allowed.insert(*id);
             }
-            let left = |project: &ProjectId| {
-                finished.record.revoked.iter().any(|(at, gone)| gone == project && commit.asked_ms > at + slack)
+            let Some(project) = project else { continue };
+            let mut left = finished.record.revoked.iter().filter(|(_, gone)| *gone == project);
+            let why = if left.any(|(at, _)| commit.asked_ms > at + slack) {
+                "a project its owner had left"
+            } else if !allowed.contains(&project) {
+                "a project out of its scope"
+            } else {
+                continue;
             };
-            if project.is_some_and(|project| !allowed.contains(&project) || left(&project)) {
-                let left = project.is_some_and(|project| left(&project));
-                violations.push(format!(
-                    "46: run {} ({:?}) changed a project {} at {}: {:?}",
-                    log.id,
-                    brief.scope,
-                    if left { "its owner had left" } else { "out of its scope" },
-                    change.seq,
-                    change.mutation
-                ));
-            }
+            log.violation(format_args!("46: changed {why} at {}: {:?}", change.seq, change.mutation));
         }
     }
 }
 
 fn project_of(mutation: &Mutation, homes: &mut BTreeMap<Uuid, ProjectId>) -> Option<ProjectId> {
     match mutation {
-        Mutation::CreateProject { .. } | Mutation::WriteScratchpad { .. } => None,
-        Mutation::AddLesson { .. } | Mutation::PromoteLessons { .. } | Mutation::DismissLesson { .. } => None,
         Mutation::UpdateProject { id, .. } => Some(*id),
         Mutation::CreateDocument { id, project_id, .. } => homes.insert(id.0, *project_id).or(Some(*project_id)),
         Mutation::CreateTask { id, project_id, .. } => homes.insert(id.0, *project_id).or(Some(*project_id)),
         Mutation::UpdateDocument { id, .. } => homes.get(&id.0).copied(),
         Mutation::UpdateTask { id, .. } => homes.get(&id.0).copied(),
         Mutation::Link { project_id, .. } => Some(*project_id),
-        Mutation::Unlink { .. } => None,
+        Mutation::CreateProject { .. } | Mutation::WriteScratchpad { .. } | Mutation::Unlink { .. } => None,
+        Mutation::AddLesson { .. } | Mutation::PromoteLessons { .. } | Mutation::DismissLesson { .. } => None,
     }
 }
 
-async fn made_once(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+async fn made_once(log: &RunLog<'_>) {
     let (mut documents, mut tasks) = (Vec::new(), Vec::new());
     let mut registered = BTreeSet::new();
     for event in &log.events {
         let made = match &event.fact {
             Fact::Homework(H::ToolCallResult(fact)) => &fact.artifacts,
-            Fact::Tree(T::ToolCallResult(fact)) => {
-                let updated = fact.artifacts.updated_documents.iter().map(|named| named.id);
-                registered.extend(updated);
-                &fact.artifacts
-            }
+            Fact::Tree(T::ToolCallResult(fact)) => &fact.artifacts,
             Fact::Task(K::StepResult(fact)) => &fact.artifacts,
             // Documents no tool made were written by the platform for the node; a parent may pass on its child's.
             Fact::Tree(T::ArtifactCreated(fact)) => {
@@ -127,51 +116,43 @@ async fn made_once(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<
             }
             _ => continue,
         };
-        registered.extend(made.created_documents.iter().map(|named| named.id));
+        registered.extend(made.created_documents.iter().chain(&made.updated_documents).map(|named| named.id));
         documents.extend(made.created_documents.iter().map(|named| named.id));
         tasks.extend(made.created_tasks.iter().map(|named| named.id));
     }
-    let filter = DocumentFilter { run_id: Some(log.id), limit: 10_000, ..DocumentFilter::default() };
-    let stored = finished.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
-    let stored = stored.into_iter().filter(|document| document.props.get("doc_role").is_none());
-    compare("documents", log, documents, stored.map(|document| document.id.0).collect(), violations);
+    let stored = stored_documents(log).await.into_iter().filter(|document| document.props.get("doc_role").is_none());
+    compare("documents", log, documents, stored.map(|document| document.id.0).collect());
     let filter = TaskFilter { run_id: Some(log.id), limit: 10_000, ..TaskFilter::default() };
-    let stored = finished.store.tasks(&Scope::Platform, filter).await.unwrap_or_default();
-    compare("tasks", log, tasks, stored.into_iter().map(|task| task.id.0).collect(), violations);
+    let stored = log.world.store.tasks(&Scope::Platform, filter).await.unwrap_or_default();
+    compare("tasks", log, tasks, stored.into_iter().map(|task| task.id.0).collect());
 }
 
-fn compare(what: &str, log: &RunLog, mut recorded: Vec<Uuid>, mut stored: Vec<Uuid>, violations: &mut Vec<String>) {
+async fn stored_documents(log: &RunLog<'_>) -> Vec<Document> {
+    let filter = DocumentFilter { run_id: Some(log.id), limit: 10_000, ..DocumentFilter::default() };
+    log.world.store.documents(&Scope::Platform, filter).await.unwrap_or_default()
+}
+
+fn compare(what: &str, log: &RunLog<'_>, mut recorded: Vec<Uuid>, mut stored: Vec<Uuid>) {
     recorded.sort_unstable();
     stored.sort_unstable();
     if recorded != stored {
-        violations.push(format!(
-            "exactly once: run {} tells of {} {what}, the store has {}",
-            log.id,
-            recorded.len(),
-            stored.len()
-        ));
+        let (told, kept) = (recorded.len(), stored.len());
+        log.violation(format_args!("exactly once: the log tells of {told} {what}, the store has {kept}"));
     }
 }
 
-async fn one_workspace(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let filter = DocumentFilter { run_id: Some(log.id), limit: 10_000, ..DocumentFilter::default() };
-    let stored = finished.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
-    if log.row.kind == Kind::Tree {
-        let pads = stored.iter().filter(|document| document.props["doc_role"] == "tree_agent_scratchpad").count();
-        let nodes = NodeParents::of(&log.events).len();
-        if pads != nodes {
-            violations.push(format!("11: run {} has {nodes} nodes and {pads} scratchpads", log.id));
-        }
-        return;
-    }
-    if log.row.kind == Kind::Task {
-        return;
-    }
-    let expected = usize::from(log.row.started_at.is_some());
-    for role in ["workspace", "scratchpad_root", "plan"] {
-        let count = stored.iter().filter(|document| document.props["doc_role"] == role).count();
-        if count != expected {
-            violations.push(format!("S2: run {} has {count} documents in the role {role}", log.id));
+async fn one_workspace(log: &RunLog<'_>) {
+    let stored = stored_documents(log).await;
+    let started = usize::from(log.row.started_at.is_some());
+    let expected: &[(&str, usize)] = match log.row.kind {
+        Kind::Tree => &[("tree_agent_scratchpad", NodeParents::of(&log.events).len())],
+        Kind::Homework => &[("workspace", started), ("scratchpad_root", started), ("plan", started)],
+        Kind::Task => &[],
+    };
+    for (role, expected) in expected {
+        let count = stored.iter().filter(|document| document.props["doc_role"] == *role).count();
+        if count != *expected {
+            log.violation(format_args!("11, S2: {count} documents are {role}, {expected} should be"));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Fake answers of subagents: steps from page to page, some of them forbidden, and reflections.
 
-use super::Sections;
-use super::{Behaviour, FakeModel};
+use super::{Behaviour, FakeModel, Sections};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 

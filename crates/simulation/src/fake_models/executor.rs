@@ -1,7 +1,6 @@
 //! Fake answers of executors, with invalid tool calls among them.
 
-use super::Sections;
-use super::{FakeModel, planner};
+use super::{FakeModel, Sections, planner};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 

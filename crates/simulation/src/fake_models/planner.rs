@@ -1,7 +1,6 @@
 //! Fake answers of the homework planner.
 
-use super::Sections;
-use super::{Behaviour, FakeModel, executor};
+use super::{Behaviour, FakeModel, Sections, executor};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 

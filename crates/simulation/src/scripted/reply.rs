@@ -77,52 +77,12 @@ impl Reply {
         Reply { tokens: Some((input, cached, output)), ..self }
     }
 
-    pub fn raw_usage(self, usage: Value) -> Reply {
-        Reply { raw_usage: Some(usage), ..self }
-    }
-
-    pub fn no_usage(self) -> Reply {
-        Reply { no_usage: true, ..self }
-    }
-
     pub fn finish(self, reason: &str) -> Reply {
         Reply { finish: Some(reason.to_owned()), ..self }
     }
 
     pub fn delay_ms(self, ms: u64) -> Reply {
         Reply { delay_ms: ms, ..self }
-    }
-
-    pub fn stall_after(self, bytes: usize, ms: u64) -> Reply {
-        Reply { stall_after: Some((bytes, ms)), ..self }
-    }
-
-    pub fn cut_after(self, bytes: usize) -> Reply {
-        Reply { cut_after: Some(bytes), ..self }
-    }
-
-    pub fn error_midway(self, message: &str) -> Reply {
-        Reply { error_midway: Some(message.to_owned()), ..self }
-    }
-
-    pub fn no_terminator(self) -> Reply {
-        Reply { no_terminator: true, ..self }
-    }
-
-    pub fn chunk_bytes(self, bytes: usize) -> Reply {
-        Reply { chunk_bytes: Some(bytes), ..self }
-    }
-
-    pub fn twice(self) -> Reply {
-        Reply { twice: true, ..self }
-    }
-
-    pub fn endless(self) -> Reply {
-        Reply { endless: true, ..self }
-    }
-
-    pub fn pings(self, count: u32) -> Reply {
-        Reply { pings: count, ..self }
     }
 
     pub fn never_stream(self) -> Reply {

@@ -2,7 +2,6 @@
 //! run must end.
 
 use super::people::{Person, open_questions, visible_nodes};
-use super::witness::Action;
 use super::{Due, World};
 use engine::ids::RunId;
 use engine::run::{Command, NodeCommand, Status};
@@ -59,15 +58,14 @@ impl World {
             let commands = self.shared.detached_commands(format!("person-{}", self.actions_taken));
             match row.status {
                 Status::Paused => {
-                    person.act(&commands, row.id, Action::Resume, Command::Resume).await;
+                    person.act(&commands, row.id, Command::Resume).await;
                     self.resume_nodes(&person, row.id).await;
                 }
                 Status::WaitingOnUser => {
                     for question in open_questions(&row) {
                         self.actions_taken += 1;
                         let text = format!("words {}", self.actions_taken);
-                        let command = Command::Answer { question: Some(question), text: text.clone() };
-                        person.act(&commands, row.id, Action::Answer(text), command).await;
+                        person.act(&commands, row.id, Command::Answer { question: Some(question), text }).await;
                     }
                 }
                 _ => {}
@@ -90,8 +88,7 @@ impl World {
         for node in visible_nodes(self.shared.store.as_ref(), run).await.into_iter().filter(|node| node.paused) {
             self.actions_taken += 1;
             let commands = self.shared.detached_commands(format!("person-{}", self.actions_taken));
-            let (node, order) = (node.id, NodeCommand::Resume);
-            person.act(&commands, run, Action::Node(order, node), Command::Node { node, order }).await;
+            person.act(&commands, run, Command::Node { node: node.id, order: NodeCommand::Resume }).await;
         }
     }
 }

@@ -97,36 +97,14 @@ impl Faults {
         CommitFault { stall, delay, turn }
     }
 
-    /// Leases: never a crash of their own, but the store may fail before or after.
-    pub fn fate_of_lease(&self) -> Turn {
-        let State { dice, fault_rates, .. } = &mut *self.state();
-        if dice.happens(fault_rates.store.refused) {
-            Turn::Refused
-        } else if dice.happens(fault_rates.store.reply_lost) {
-            Turn::ReplyLost
-        } else {
-            Turn::Well
-        }
-    }
-
     /// Until the storm is over.
     pub fn is_store_away(&self, now_ms: u64) -> bool {
         let State { fault_rates, store_away, .. } = &*self.state();
         fault_rates.storm_ms > 0 && store_away.iter().any(|(from, to)| (*from..*to).contains(&now_ms))
     }
 
-    pub fn is_unreadable(&self) -> bool {
+    pub fn happens(&self, chance: impl FnOnce(&FaultRates) -> u32) -> bool {
         let State { dice, fault_rates, .. } = &mut *self.state();
-        dice.happens(fault_rates.store.unreadable)
-    }
-
-    pub fn is_hint_lost(&self) -> bool {
-        let State { dice, fault_rates, .. } = &mut *self.state();
-        dice.happens(fault_rates.store.hint_lost)
-    }
-
-    pub fn roll<T>(&self, choose: impl FnOnce(&mut Dice, &FaultRates) -> T) -> T {
-        let State { dice, fault_rates, .. } = &mut *self.state();
-        choose(dice, fault_rates)
+        dice.happens(chance(fault_rates))
     }
 }

@@ -35,21 +35,26 @@ impl FaultyStore {
     async fn readable(&self) -> Result<(), StoreError> {
         self.process.pass().await;
         self.reached()?;
-        if self.faults.is_unreadable() { Err(away()) } else { Ok(()) }
+        if self.faults.happens(|rates| rates.store.unreadable) { Err(away()) } else { Ok(()) }
     }
 
     fn reached(&self) -> Result<(), StoreError> {
         if self.faults.is_store_away(self.witness.now_ms()) { Err(away()) } else { Ok(()) }
     }
 
-    /// The fault of a lease request; it fails while the database is unreachable.
-    async fn lease_turn(&self) -> Result<Turn, StoreError> {
+    /// A lease request is refused before it is made, or its reply is lost; the process never dies of it.
+    async fn lease<T: Send>(
+        &self,
+        request: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
         self.process.pass().await;
         self.reached()?;
-        match self.faults.fate_of_lease() {
-            Turn::Refused => Err(away()),
-            turn => Ok(turn),
+        if self.faults.happens(|rates| rates.store.refused) {
+            return Err(away());
         }
+        let reply_lost = self.faults.happens(|rates| rates.store.reply_lost);
+        let reply = request.await?;
+        if reply_lost { Err(away()) } else { Ok(reply) }
     }
 
     /// The commit, and the reply its sender gets.
@@ -127,29 +132,35 @@ reads! { Log:
             only: Option<RunId>,
             driving: &[RunId],
         ) -> Result<Vec<Claimed>, StoreError> {
-            let turn = self.lease_turn().await?;
-            let claimed = self.inner.claim(worker, limit, ttl, only, driving).await?;
-            claimed.iter().for_each(|claimed| self.witness.claimed(claimed, ttl));
-            if turn == Turn::ReplyLost { Err(away()) } else { Ok(claimed) }
+            self.lease(async {
+                let claimed = self.inner.claim(worker, limit, ttl, only, driving).await?;
+                claimed.iter().for_each(|claimed| self.witness.claimed(claimed, ttl));
+                Ok(claimed)
+            })
+            .await
         }
 
         async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
-            let turn = self.lease_turn().await?;
-            let lost = self.inner.renew(leases, ttl).await?;
-            self.witness.renewed(leases, &lost, ttl);
-            if turn == Turn::ReplyLost { Err(away()) } else { Ok(lost) }
+            self.lease(async {
+                let lost = self.inner.renew(leases, ttl).await?;
+                self.witness.renewed(leases, &lost, ttl);
+                Ok(lost)
+            })
+            .await
         }
 
         async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
-            let turn = self.lease_turn().await?;
-            self.inner.release(leases).await?;
-            self.witness.released(leases);
-            if turn == Turn::ReplyLost { Err(away()) } else { Ok(()) }
+            self.lease(async {
+                self.inner.release(leases).await?;
+                self.witness.released(leases);
+                Ok(())
+            })
+            .await
         }
 
         async fn wakeup(&self, at_most: Duration) {
             self.process.pass().await;
-            match self.faults.is_hint_lost() {
+            match self.faults.happens(|rates| rates.store.hint_lost) {
                 true => tokio::time::sleep(at_most).await,
                 false => self.inner.wakeup(at_most).await,
             }

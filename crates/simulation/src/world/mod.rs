@@ -41,6 +41,19 @@ pub enum Kinds {
 }
 
 impl Kinds {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kinds::Homework => "homework",
+            Kinds::Tree => "tree",
+            Kinds::Task => "task",
+            Kinds::Mixed => "mixed",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Kinds> {
+        [Kinds::Homework, Kinds::Tree, Kinds::Task, Kinds::Mixed].into_iter().find(|kinds| kinds.name() == name)
+    }
+
     fn kind(self, seed: u64, nth: u64) -> Kind {
         match self {
             Kinds::Homework => Kind::Homework,

@@ -1,6 +1,6 @@
 //! Simulated people: they answer, send messages, pause, cancel and repeat themselves, through any process.
 
-use super::witness::{Action, Reply, Witness};
+use super::witness::{Reply, Witness};
 use crate::dice::Dice;
 use engine::actor::Actor;
 use engine::batch::RunRow;
@@ -77,48 +77,40 @@ impl PersonAction {
 impl Person {
     pub async fn person_action(&self, commands: RunCommands, run: RunId, person_action: PersonAction, nth: u64) {
         let text = format!("words {nth}");
-        let act = |what, command| self.act(&commands, run, what, command);
-        match person_action {
-            PersonAction::Say => {
-                act(Action::Say(text.clone()), Command::Say { text, node: None, lane: Lane::Steer }).await
-            }
-            PersonAction::Answer => self.answer(&commands, run, &text).await,
+        let mut dice = Dice::about(nth, "node");
+        let command = match person_action {
+            PersonAction::Say => Command::Say { text, node: None, lane: Lane::Steer },
+            PersonAction::Answer => return self.answer(&commands, run, &text).await,
             PersonAction::AnswerTwice => {
                 let again = format!("words {nth} again");
                 futures::future::join(self.answer(&commands, run, &text), self.answer(&commands, run, &again)).await;
+                return;
             }
-            PersonAction::Pause => act(Action::Pause, Command::Pause).await,
-            PersonAction::Resume => act(Action::Resume, Command::Resume).await,
-            PersonAction::Cancel => act(Action::Cancel, Command::Cancel).await,
-            PersonAction::Continue => {
-                let message = Some(text.clone());
-                act(Action::Continue(text), Command::Continue { budgets: more(), message }).await;
-            }
+            PersonAction::Pause => Command::Pause,
+            PersonAction::Resume => Command::Resume,
+            PersonAction::Cancel => Command::Cancel,
+            PersonAction::Continue => Command::Continue { budgets: more(), message: Some(text) },
             PersonAction::Lower => {
-                let patch =
-                    BudgetPatch { max_tokens: Some(Some(60_000)), max_iterations: Some(3), ..BudgetPatch::default() };
-                act(Action::SetBudgets, Command::SetBudgets(patch)).await;
+                let (max_tokens, max_iterations) = (Some(Some(60_000)), Some(3));
+                Command::SetBudgets(BudgetPatch { max_tokens, max_iterations, ..BudgetPatch::default() })
             }
             PersonAction::Node(order) => {
                 let nodes = visible_nodes(commands.log().as_ref(), run).await;
                 let fitting: Vec<NodeId> = nodes.iter().filter(|node| node.fits(order)).map(|node| node.id).collect();
                 let any: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
-                let mut dice = Dice::about(nth, "node");
                 // Sometimes a node for which the command makes no sense.
                 let list = if fitting.is_empty() || dice.happens(100) { &any } else { &fitting };
-                if let Some(node) = dice.pick(list).copied() {
-                    act(Action::Node(order, node), Command::Node { node, order }).await;
-                }
+                let Some(node) = dice.pick(list).copied() else { return };
+                Command::Node { node, order }
             }
             PersonAction::SayToNode => {
                 let nodes = visible_nodes(commands.log().as_ref(), run).await;
-                let mut dice = Dice::about(nth, "node");
                 let lane = if dice.happens(300) { Lane::Queue } else { Lane::Steer };
-                if let Some(node) = dice.pick(&nodes).map(|node| node.id) {
-                    act(Action::Say(text.clone()), Command::Say { text, node: Some(node), lane }).await;
-                }
+                let Some(node) = dice.pick(&nodes).map(|node| node.id) else { return };
+                Command::Say { text, node: Some(node), lane }
             }
-        }
+        };
+        self.act(&commands, run, command).await;
     }
 
     /// Answers one of the run's open questions, or names none.
@@ -126,17 +118,17 @@ impl Person {
         let row = commands.log().run_row(run).await.ok().flatten();
         let open = row.as_ref().map(open_questions).unwrap_or_default();
         let question = Dice::about(open.len() as u64, text).pick(&open).copied();
-        self.act(commands, run, Action::Answer(text.to_owned()), Command::Answer { question, text: text.to_owned() })
-            .await;
+        self.act(commands, run, Command::Answer { question, text: text.to_owned() }).await;
     }
 
-    pub async fn act(&self, commands: &RunCommands, run: RunId, what: Action, command: Command) {
-        let reply = match tokio::time::timeout(PATIENCE, commands.command(run, command, Actor::Person(self.id))).await {
+    pub async fn act(&self, commands: &RunCommands, run: RunId, command: Command) {
+        let asked = commands.command(run, command.clone(), Actor::Person(self.id));
+        let reply = match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(_)) => Reply::Done,
             Ok(Err(CommandError::Refused(refusal))) => Reply::Refused(refusal.slug.to_owned()),
             Ok(Err(_)) | Err(_) => Reply::Nothing,
         };
-        self.witness.acted(run, what, reply);
+        self.witness.acted(run, command, reply);
     }
 }
 

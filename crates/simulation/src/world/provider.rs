@@ -13,6 +13,7 @@ use engine::ids::RunId;
 use engine::model::Role;
 use engine::request::Speaker;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -34,10 +35,28 @@ pub struct Request {
     pub shown: Vec<String>,
 }
 
+impl Request {
+    pub fn key(&self) -> (&str, u32) {
+        (&self.effect, self.attempt)
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.effect, self.attempt)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
     pub tokens: u64,
     pub micro_usd: u64,
+}
+
+impl Charge {
+    pub fn fits(self, limit: Charge) -> bool {
+        self.tokens <= limit.tokens && self.micro_usd <= limit.micro_usd
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -49,16 +68,7 @@ pub enum Ended {
         usable: bool,
         usage_known: bool,
     },
-    Failed {
-        failure: CallFailure,
-        retry_after_ms: Option<i64>,
-    },
-}
-
-/// The fault injected into one attempt.
-enum Fault {
-    None,
-    Fails { failure: CallFailure, retry_after_ms: Option<i64>, maybe_paid: bool, after: Duration },
+    Failed(CallError),
 }
 
 /// The longest wait for an answer.
@@ -153,42 +163,35 @@ impl Provider {
         std::future::pending().await
     }
 
-    fn fault(&self, run: RunId, key: &str) -> Fault {
-        let fault_rates = self.faults.fault_rates().model;
+    /// The fault injected into one attempt, and how long the caller waits for it.
+    fn fault(&self, run: RunId, key: &str) -> Option<(CallError, Duration)> {
+        let fault_rates = self.faults.fault_rates();
+        let (rates, storm) = (fault_rates.model, fault_rates.storm_ms > 0);
         let mut dice = Dice::about(self.seed, &format!("trouble {run} {key}"));
         let now = self.witness.now_ms();
-        let fails = |failure, retry_after_ms, maybe_paid, after_ms| Fault::Fails {
-            failure,
-            retry_after_ms,
-            maybe_paid,
-            after: Duration::from_millis(after_ms),
+        let away = storm && self.outages.iter().any(|(from, to)| (*from..*to).contains(&now));
+        let mut retry_after_ms = None;
+        let (failure, after_ms) = if away || dice.happens(rates.unreachable) {
+            (CallFailure::Unreachable, dice.below(2_000))
+        } else if dice.happens(rates.rate_limited) {
+            retry_after_ms = dice.happens(500).then(|| dice.between(500, 45_000) as i64);
+            (CallFailure::RateLimited, dice.below(500))
+        } else if dice.happens(rates.interrupted) {
+            (CallFailure::Interrupted, dice.between(100, 20_000))
+        } else if dice.happens(rates.never_answers) {
+            (CallFailure::Interrupted, TIMEOUT.as_millis() as u64)
+        } else if dice.happens(rates.auth) {
+            (CallFailure::Auth, 50)
+        } else if dice.happens(rates.quota) {
+            (CallFailure::Quota, 50)
+        } else if dice.happens(rates.rejected) {
+            (CallFailure::Rejected, 50)
+        } else {
+            return None;
         };
-        let storm = self.faults.fault_rates().storm_ms > 0;
-        if storm && self.outages.iter().any(|(from, to)| (*from..*to).contains(&now))
-            || dice.happens(fault_rates.unreachable)
-        {
-            return fails(CallFailure::Unreachable, None, false, dice.below(2_000));
-        }
-        if dice.happens(fault_rates.rate_limited) {
-            let wait = dice.happens(500).then(|| dice.between(500, 45_000) as i64);
-            return fails(CallFailure::RateLimited, wait, false, dice.below(500));
-        }
-        if dice.happens(fault_rates.interrupted) {
-            return fails(CallFailure::Interrupted, None, true, dice.between(100, 20_000));
-        }
-        if dice.happens(fault_rates.never_answers) {
-            return fails(CallFailure::Interrupted, None, true, TIMEOUT.as_millis() as u64);
-        }
-        if dice.happens(fault_rates.auth) {
-            return fails(CallFailure::Auth, None, false, 50);
-        }
-        if dice.happens(fault_rates.quota) {
-            return fails(CallFailure::Quota, None, false, 50);
-        }
-        if dice.happens(fault_rates.rejected) {
-            return fails(CallFailure::Rejected, None, false, 50);
-        }
-        Fault::None
+        let maybe_paid = failure == CallFailure::Interrupted;
+        let error = CallError { failure, message: format!("simulated {failure:?}"), retry_after_ms, maybe_paid };
+        Some((error, Duration::from_millis(after_ms)))
     }
 
     /// Most answers come within seconds, some take minutes.
@@ -255,13 +258,13 @@ impl ModelPort for ProviderConnection {
         }
         let mut open_call = OpenCall { provider, line, partial: exchange.partial(&mut dice), closed: false };
         let answer = match provider.fault(run, key) {
-            Fault::Fails { failure, retry_after_ms, maybe_paid, after } => {
+            Some((error, after)) => {
                 tokio::time::sleep(after).await;
-                let charged = if maybe_paid { open_call.partial } else { Charge::default() };
-                open_call.close(charged, Ended::Failed { failure, retry_after_ms });
-                Err(CallError { failure, message: format!("simulated {failure:?}"), retry_after_ms, maybe_paid })
+                let charged = if error.maybe_paid { open_call.partial } else { Charge::default() };
+                open_call.close(charged, Ended::Failed(error.clone()));
+                Err(error)
             }
-            Fault::None => {
+            None => {
                 tokio::time::sleep(provider.latency(&mut dice)).await;
                 let (reply, charged, usable) = exchange.reply(&mut dice);
                 open_call.close(charged, Ended::Answered { usable, usage_known: !reply.usage.estimated });

@@ -4,7 +4,7 @@
 use crate::clock::VirtualClock;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows, RunRow};
 use engine::ids::{ArtifactId, NodeId, PlanId, ProjectId, RunId};
-use engine::run::{NodeCommand, Status};
+use engine::run::{Command, Status};
 use engine::workspace::{Change, Mutation};
 use runtime::ports::{Append, Claimed, Lease};
 use std::collections::BTreeMap;
@@ -30,20 +30,8 @@ pub struct Commit {
 pub struct Act {
     pub at_ms: u64,
     pub run: RunId,
-    pub what: Action,
+    pub command: Command,
     pub reply: Reply,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    Say(String),
-    Answer(String),
-    Pause,
-    Resume,
-    Cancel,
-    Continue(String),
-    SetBudgets,
-    Node(NodeCommand, NodeId),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -103,18 +91,18 @@ pub struct Record {
     /// Process stops that took too long, leases taken too early, batches committed twice.
     pub violations: Vec<String>,
     pub lines: Vec<String>,
+    keep_lines: bool,
     hash: u64,
 }
 
 pub struct Witness {
     clock: Arc<VirtualClock>,
-    keep_lines: bool,
     record: Mutex<Record>,
 }
 
 impl Witness {
     pub fn new(clock: Arc<VirtualClock>, keep_lines: bool) -> Witness {
-        Witness { clock, keep_lines, record: Mutex::default() }
+        Witness { clock, record: Mutex::new(Record { keep_lines, ..Record::default() }) }
     }
 
     pub fn record(&self) -> MutexGuard<'_, Record> {
@@ -131,40 +119,25 @@ impl Witness {
     }
 
     pub fn note(&self, what: std::fmt::Arguments<'_>) {
-        let line = format!("{:>9} {what}", self.now_ms());
-        let mut record = self.record();
-        record.hash = line.bytes().fold(record.hash ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        if self.keep_lines {
-            record.lines.push(line);
-        }
+        self.record().note(self.now_ms(), what);
     }
 
     pub fn violation(&self, what: String) {
-        self.note(format_args!("WRONG {what}"));
-        self.record().violations.push(what);
+        self.record().violation(self.now_ms(), what);
     }
 
     pub fn committed(&self, process: &str, asked_ms: u64, append: &Append) {
-        let now = self.now_ms();
+        let (now, mut record) = (self.now_ms(), self.record());
+        let (run, row) = (append.batch.run_id, &append.rows.run);
         let kinds: Vec<String> =
             append.batch.events.iter().map(|event| format!("{}:{}", event.seq, event.kind())).collect();
-        self.note(format_args!(
-            "{process} commits {} {} {}",
-            append.batch.run_id,
-            kinds.join(" "),
-            append.rows.run.head
-        ));
+        record.note(now, format_args!("{process} commits {run} {} {}", kinds.join(" "), row.head));
         if let Some(lease) = &append.fence {
-            self.check_fence(lease, now);
+            record.check_fence(lease, now);
         }
-        self.changed(&append.batch.changes);
-        let mut record = self.record();
-        let run = append.batch.run_id;
-        let status = append.rows.run.status;
-        if !status.is_live()
-            && status != Status::Paused
+        record.change(&append.batch.changes, now);
+        if !row.status.is_live()
+            && row.status != Status::Paused
             && let Some(hold) = record.holds.get_mut(&run).and_then(|holds| holds.last_mut())
         {
             (hold.over, hold.until_ms) = (true, hold.until_ms.min(now));
@@ -176,85 +149,42 @@ impl Witness {
             run,
             fence: append.fence.clone(),
             first_seq: append.batch.expected_seq + 1,
-            row: append.rows.run.clone(),
+            row: row.clone(),
             changes: append.batch.changes.clone(),
         });
     }
 
-    /// Checks that every update names the newest version, so that no edit is lost, and that nothing is created twice.
+    /// Changes that no run made.
     pub fn changed(&self, changes: &[Change]) {
-        let mut violations = Vec::new();
-        {
-            let mut record = self.record();
-            for change in changes {
-                let (id, made, expected) = versioned(&change.mutation);
-                let known = record.versions.get(&id).copied().unwrap_or(0);
-                if made && known > 0 {
-                    violations.push(format!("exactly once: {id} was made twice"));
-                }
-                if expected.is_some_and(|expected| expected != known) {
-                    violations
-                        .push(format!("compare and swap: {id} is at version {known}, changed as if at {expected:?}"));
-                }
-                record.versions.insert(id, known + 1);
-            }
-        }
-        violations.into_iter().for_each(|violation| self.violation(violation));
-    }
-
-    /// Invariant 21: only the holder of the newest epoch commits.
-    fn check_fence(&self, lease: &Lease, now: u64) {
-        let held = {
-            let mut record = self.record();
-            let hold = record.holds.get_mut(&lease.run_id).and_then(|holds| holds.last_mut());
-            hold.is_some_and(|hold| {
-                (hold.seen_ms, hold.committed) = (now, true);
-                hold.epoch == lease.epoch && hold.worker == lease.worker && !hold.over
-            })
-        };
-        if !held {
-            self.violation(format!(
-                "21: {} committed to {} with stale epoch {}",
-                lease.worker, lease.run_id, lease.epoch
-            ));
-        }
+        self.record().change(changes, self.now_ms());
     }
 
     /// Invariants 22 and 25: epochs grow, and a lease is not granted before the last one expired.
     pub fn claimed(&self, claimed: &Claimed, ttl: Duration) {
-        let now = self.now_ms();
+        let (now, mut record) = (self.now_ms(), self.record());
         let Lease { run_id, worker, epoch } = claimed.lease.clone();
-        self.note(format_args!("{worker} claims {run_id} as {epoch}"));
-        let violation = {
-            let mut record = self.record();
-            let holds = record.holds.entry(run_id).or_default();
-            let violation = holds.last().and_then(|last| {
-                if epoch <= last.epoch {
-                    Some(format!("22: epoch of {run_id} went from {} to {epoch}", last.epoch))
-                } else if !last.over && last.until_ms > now {
-                    Some(format!(
-                        "25: {worker} was given {run_id} at {now} though {} holds it until {}",
-                        last.worker, last.until_ms
-                    ))
-                } else {
-                    None
-                }
-            });
-            if let Some(last) = holds.last_mut() {
-                last.until_ms = last.until_ms.min(now);
+        record.note(now, format_args!("{worker} claims {run_id} as {epoch}"));
+        if let Some(last) = record.holds.get(&run_id).and_then(|holds| holds.last()).cloned() {
+            if epoch <= last.epoch {
+                record.violation(now, format!("22: epoch of {run_id} went from {} to {epoch}", last.epoch));
+            } else if !last.over && last.until_ms > now {
+                let (holder, until) = (last.worker, last.until_ms);
+                record.violation(now, format!("25: {worker} was given {run_id}, which {holder} holds until {until}"));
             }
-            holds.push(Hold {
-                worker,
-                epoch,
-                from_ms: now,
-                until_ms: now + ttl.as_millis() as u64,
-                seen_ms: now,
-                committed: false,
-                over: false,
-            });
-            violation
-        };
-        violation.into_iter().for_each(|violation| self.violation(violation));
+        }
+        let holds = record.holds.entry(run_id).or_default();
+        if let Some(last) = holds.last_mut() {
+            last.until_ms = last.until_ms.min(now);
+        }
+        holds.push(Hold {
+            worker,
+            epoch,
+            from_ms: now,
+            until_ms: now + ttl.as_millis() as u64,
+            seen_ms: now,
+            committed: false,
+            over: false,
+        });
     }
 
     pub fn renewed(&self, leases: &[Lease], lost: &[RunId], ttl: Duration) {
@@ -277,23 +207,60 @@ impl Witness {
         }
     }
 
-    pub fn acted(&self, run: RunId, what: Action, reply: Reply) {
-        let at_ms = self.now_ms();
-        self.note(format_args!("person: {what:?} to {run}: {reply:?}"));
-        self.record().acts.push(Act { at_ms, run, what, reply });
+    pub fn acted(&self, run: RunId, command: Command, reply: Reply) {
+        let (at_ms, mut record) = (self.now_ms(), self.record());
+        record.note(at_ms, format_args!("person: {command:?} to {run}: {reply:?}"));
+        record.acts.push(Act { at_ms, run, command, reply });
     }
 }
 
 impl Record {
+    fn note(&mut self, now_ms: u64, what: std::fmt::Arguments<'_>) {
+        let line = format!("{now_ms:>9} {what}");
+        self.hash = line.bytes().fold(self.hash ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        if self.keep_lines {
+            self.lines.push(line);
+        }
+    }
+
+    fn violation(&mut self, now_ms: u64, what: String) {
+        self.note(now_ms, format_args!("WRONG {what}"));
+        self.violations.push(what);
+    }
+
+    /// Checks that every update names the newest version, so that no edit is lost, and that nothing is created twice.
+    fn change(&mut self, changes: &[Change], now: u64) {
+        for change in changes {
+            let (id, made, expected) = versioned(&change.mutation);
+            let known = self.versions.get(&id).copied().unwrap_or(0);
+            if made && known > 0 {
+                self.violation(now, format!("exactly once: {id} was made twice"));
+            }
+            if let Some(expected) = expected.filter(|expected| *expected != known) {
+                self.violation(now, format!("compare and swap: {id} is at {known}, changed as if at {expected}"));
+            }
+            self.versions.insert(id, known + 1);
+        }
+    }
+
+    /// Invariant 21: only the holder of the newest epoch commits.
+    fn check_fence(&mut self, lease: &Lease, now: u64) {
+        let Lease { run_id, worker, epoch } = lease;
+        let hold = self.holds.get_mut(run_id).and_then(|holds| holds.last_mut());
+        let held = hold.is_some_and(|hold| {
+            (hold.seen_ms, hold.committed) = (now, true);
+            hold.epoch == *epoch && hold.worker == *worker && !hold.over
+        });
+        if !held {
+            self.violation(now, format!("21: {worker} committed to {run_id} with stale epoch {epoch}"));
+        }
+    }
+
     fn hold(&mut self, lease: &Lease) -> Option<&mut Hold> {
         let hold = self.holds.get_mut(&lease.run_id)?.last_mut()?;
         (hold.epoch == lease.epoch && hold.worker == lease.worker && !hold.over).then_some(hold)
-    }
-
-    /// When the log of a run reached this seq.
-    pub fn committed_at(&self, run: RunId, seq: u64) -> Option<u64> {
-        let mut commits = self.commits.iter().filter(|commit| commit.run == run);
-        commits.find(|commit| commit.first_seq <= seq && seq <= commit.row.last_seq).map(|commit| commit.at_ms)
     }
 }
 

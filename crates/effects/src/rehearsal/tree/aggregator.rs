@@ -1,9 +1,8 @@
 //! The aggregator: joins the pages of the children into one. In the demo, a gap leads to a new plan.
 
-use super::super::one_line;
 use super::super::prose::{self, Context};
-use super::super::sections::Sections;
 use super::super::subject::Subject;
+use super::super::{Sections, one_line};
 use super::{pad, result, title};
 use serde_json::{Value, json};
 

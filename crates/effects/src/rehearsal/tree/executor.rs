@@ -1,9 +1,9 @@
 //! The tree executor: one search first, then a page, or a register if the deliverable is JSON.
 
+use super::super::Sections;
 use super::super::executor::lesson;
 use super::super::one_line;
 use super::super::prose::{self, Context};
-use super::super::sections::Sections;
 use super::super::subject::Subject;
 use super::{outline, pad, result, title};
 use serde_json::{Value, json};

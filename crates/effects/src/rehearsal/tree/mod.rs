@@ -11,8 +11,7 @@ pub(super) use aggregator::answer as aggregator;
 pub(super) use executor::answer as executor;
 pub(super) use planner::answer as planner;
 
-use super::one_line;
-use super::sections::Sections;
+use super::{Sections, one_line};
 use serde_json::{Value, json};
 
 /// The model that adds a question and a failure.

@@ -1,8 +1,7 @@
 //! The tree planner: only the root and one study of an objective with three studies are planned. Every other node is a leaf.
 
-use super::super::one_line;
-use super::super::sections::Sections;
 use super::super::subject::Subject;
+use super::super::{Sections, one_line};
 use super::outline::{self, Study};
 use super::{pad, title};
 use serde_json::{Value, json};

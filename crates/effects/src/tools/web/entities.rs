@@ -1,5 +1,6 @@
 //! HTML character references: the names of HTML 4, and numbers.
 
+use encoding_rs::WINDOWS_1252;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -33,13 +34,6 @@ const NAMES: &str = "\
     tau=3c4 there4=2234 theta=3b8 thetasym=3d1 thinsp=2009 thorn=fe tilde=2dc times=d7 trade=2122 uArr=21d1 \
     uacute=fa uarr=2191 ucirc=fb ugrave=f9 uml=a8 upsih=3d2 upsilon=3c5 uuml=fc weierp=2118 xi=3be yacute=fd yen=a5 \
     yuml=ff zeta=3b6 zwj=200d zwnj=200c";
-/// The characters for numbers 128 to 159, which pages take from windows-1252.
-const WINDOWS: [char; 32] = [
-    '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}', '\u{2c6}', '\u{2030}',
-    '\u{160}', '\u{2039}', '\u{152}', '\u{8d}', '\u{17d}', '\u{8f}', '\u{90}', '\u{2018}', '\u{2019}', '\u{201c}',
-    '\u{201d}', '\u{2022}', '\u{2013}', '\u{2014}', '\u{2dc}', '\u{2122}', '\u{161}', '\u{203a}', '\u{153}', '\u{9d}',
-    '\u{17e}', '\u{178}',
-];
 
 static NAMED: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
     let read = |pair: &'static str| {
@@ -93,7 +87,8 @@ fn numbered(number: &str) -> Option<char> {
         None => number.parse(),
     };
     match code.ok()? {
-        code @ 128..=159 => WINDOWS.get(code as usize - 128).copied(),
+        // Pages take these numbers from windows-1252.
+        code @ 128..=159 => WINDOWS_1252.decode_without_bom_handling(&[code as u8]).0.chars().next(),
         0 => Some(char::REPLACEMENT_CHARACTER),
         code => Some(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)),
     }

@@ -8,10 +8,9 @@ mod html;
 mod tags;
 
 use super::hosts::Hosts;
-use super::toolbox::{Approval, OfferedTool, OfferedTools, Toolbox, output};
+use super::toolbox::{Approval, OfferedTool, OfferedTools, Toolbox, answered};
 use async_trait::async_trait;
 use engine::effect::{EffectId, Outcome, RepeatSafety, ToolCall, ToolOutcome};
-use engine::ids::ProjectId;
 use futures::StreamExt;
 use http_client::{PrivateAddresses, UrlError, check_url};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
@@ -193,10 +192,6 @@ impl Toolbox for Web {
         SERVER
     }
 
-    fn projects(&self) -> &[ProjectId] {
-        &[]
-    }
-
     fn approval(&self, _offer: &OfferedTool) -> Approval {
         self.approval
     }
@@ -222,9 +217,7 @@ impl Toolbox for Web {
     async fn call(&self, _offer: &OfferedTool, call: &ToolCall, _effect: &EffectId) -> Outcome {
         let fetched = self.fetch(call.arguments["url"].as_str().unwrap_or_default()).await;
         Outcome::Tool(match fetched {
-            Ok((content, summary)) => {
-                ToolOutcome { result: Ok(output(SERVER, content, &summary)), mutations: Vec::new() }
-            }
+            Ok((content, summary)) => answered(SERVER, content, &summary),
             Err(why) => ToolOutcome::refused(why),
         })
     }

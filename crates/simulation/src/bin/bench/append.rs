@@ -59,9 +59,7 @@ pub async fn measure(database: &str, load: &Load, postmaster: Option<u32>) -> Re
         "events": events, "events_s": events as f64 / spent.wall_s, "pg_us_event": spent.cpu_pg_s * 1e6 / events as f64,
         "own_us_event": spent.cpu_s * 1e6 / events as f64,
     });
-    if let (Value::Object(line), Value::Object(spent)) = (&mut line, spent.line()) {
-        line.extend(spent);
-    }
+    spent.add_to(&mut line);
     Ok(line)
 }
 

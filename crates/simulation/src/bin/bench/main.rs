@@ -141,8 +141,6 @@ fn report(options: &Options, workload: &Workload, spent: &Spent, calls: usize, e
         "wall_ms_node": wall / nodes * 1e3, "cpu_ms_node": cpu / nodes * 1e3, "run_ms": wall / runs * 1e3,
         "events": events, "cpu_us_event": cpu / events as f64 * 1e6,
     });
-    if let (Value::Object(line), Value::Object(spent)) = (&mut line, spent.line()) {
-        line.extend(spent);
-    }
+    spent.add_to(&mut line);
     line
 }

@@ -44,11 +44,14 @@ impl Meter {
 }
 
 impl Spent {
-    pub fn line(&self) -> Value {
-        json!({
+    pub fn add_to(&self, line: &mut Value) {
+        let spent = json!({
             "wall_s": self.wall_s, "cpu_s": self.cpu_s, "cpu_pg_s": self.cpu_pg_s, "cpu_srv_s": 0.0,
             "wbytes": self.written, "syscw": self.writes, "rss_mb": peak_rss_mb(), "load": load(),
-        })
+        });
+        for (name, value) in spent.as_object().into_iter().flatten() {
+            line[name] = value.clone();
+        }
     }
 }
 

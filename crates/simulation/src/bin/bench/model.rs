@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const PROSE: &str = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. ";
+pub const PROSE: &str = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. ";
 const EXECUTORS: usize = 3;
 
 /// The shape of a homework run by its number of calls: iterations of a planner and three executors, one iteration with

@@ -1,12 +1,11 @@
 //! The model's answers for a tree of a given shape. Every node above the last level plans and aggregates, and every
 //! leaf writes one document. The peers run the same shapes. The title of a node has one slash per level.
 
+use crate::model::PROSE;
 use engine::budget::Budgets;
 use engine::model::Role;
 use engine::request::Speaker;
 use serde_json::{Value, json};
-
-const PROSE: &str = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. ";
 
 /// The number of children of a node at each level. `3x4` is a root with three nodes, each with four leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]

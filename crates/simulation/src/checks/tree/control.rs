@@ -16,12 +16,12 @@ struct Watch {
     under_way: BTreeMap<NodeId, BTreeSet<String>>,
 }
 
-pub fn check(log: &RunLog, parents_of_nodes: &NodeParents, violations: &mut Vec<String>) {
+pub fn check(log: &RunLog<'_>) {
+    let parents_of_nodes = NodeParents::of(&log.events);
     let mut watch = Watch::default();
     for event in &log.events {
         let Some(id) = event.node_id else { continue };
-        let mut violation =
-            |why: String| violations.push(format!("{why}: node {id} of run {} at {}", log.id, event.seq));
+        let violation = |why: String| log.violation_at(event, why);
         match &event.fact {
             Fact::Tree(T::NodeCreated(_) | T::NodeReopened(_)) => drop(watch.live.insert(id)),
             Fact::Tree(T::NodeCompleted(_) | T::NodeFailed(_)) => drop(watch.live.remove(&id)),
@@ -29,9 +29,8 @@ pub fn check(log: &RunLog, parents_of_nodes: &NodeParents, violations: &mut Vec<
             Fact::Tree(T::NodeResumed(_)) => drop(watch.paused.remove(&id)),
             Fact::Tree(T::NodeCanceled(fact)) => {
                 watch.live.remove(&id);
-                if let Some(left) =
-                    watch.live.iter().find(|node| parents_of_nodes.path(**node).any(|above| above == id))
-                {
+                let below = |node: &&NodeId| parents_of_nodes.path(**node).any(|above| above == id);
+                if let Some(left) = watch.live.iter().find(below) {
                     violation(format!("27: canceled, and {left} below it goes on"));
                 }
                 if fact.disposition != watch.disposition(id) {

@@ -2,33 +2,25 @@
 //! provider's bill and the store.
 
 mod audit;
-mod children;
 mod control;
-mod ends;
-mod limits;
-mod lives;
 mod money;
+mod parallel;
 mod reads;
 
 use super::RunLog;
-use crate::world::FinishedWorld;
 use engine::event::Event;
 use engine::facts::{Fact, TreeFact as T};
 use engine::ids::NodeId;
 use std::collections::BTreeMap;
 
-pub async fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+pub async fn check(log: &RunLog<'_>) {
     if let Err(why) = audit::audit(&log.events) {
-        violations.push(format!("audit: run {} {why}", log.id));
+        log.violation(why);
     }
-    let parents_of_nodes = NodeParents::of(&log.events);
-    lives::check(log, violations);
-    children::check(log, violations);
-    control::check(log, &parents_of_nodes, violations);
-    limits::check(finished, log, violations);
-    money::check(log, violations);
-    reads::check(finished, log, violations).await;
-    ends::check(log, violations);
+    control::check(log);
+    parallel::check(log);
+    money::check(log);
+    reads::check(log).await;
 }
 
 /// The parent of each node, from the events that created them.

@@ -8,25 +8,22 @@ use engine::ids::NodeId;
 use engine::run::Machine;
 use std::collections::BTreeMap;
 
-pub fn check(log: &RunLog, violations: &mut Vec<String>) {
-    let mut broken = None;
+pub fn check(log: &RunLog<'_>) {
+    let mut adds_up = true;
     let mut last_at = None;
     let run = replay(&log.events, |run, event| {
         // Facts decided together have the same time; the invariant holds only after the last of them.
         let settled = last_at.replace(event.at) != Some(event.at);
-        if let Machine::Tree(state) = &run.machine
-            && settled
-            && broken.is_none()
+        if let (Machine::Tree(state), true) = (&run.machine, settled && adds_up)
+            && let Err(why) = state.check_money()
         {
-            broken = state.check_money().err().map(|why| (event.seq, why));
+            adds_up = false;
+            log.violation_at(event, format_args!("35: {why}"));
         }
     });
-    if let Some((seq, why)) = broken {
-        violations.push(format!("35: run {} at {seq}: {why}", log.id));
-    }
     let Some(Machine::Tree(state)) = run.as_ref().map(|run| &run.machine) else { return };
     if let Err(why) = state.check_money() {
-        violations.push(format!("35: run {} at its end: {why}", log.id));
+        log.violation(format_args!("35: {why} at its end"));
     }
     let mut billed: BTreeMap<Option<NodeId>, (u64, u64)> = BTreeMap::new();
     for event in &log.events {
@@ -42,11 +39,10 @@ pub fn check(log: &RunLog, violations: &mut Vec<String>) {
             (own.cost_usd.0, own.tokens_in.saturating_add(own.tokens_out).saturating_add(own.tokens_presumed));
         let bills = billed.remove(&Some(node.id)).unwrap_or_default();
         if charged != bills {
-            violations
-                .push(format!("35: node {} of run {} was charged {charged:?}, billed {bills:?}", node.id, log.id));
+            log.violation(format_args!("35: node {} was charged {charged:?}, billed {bills:?}", node.id));
         }
     }
     if !billed.is_empty() {
-        violations.push(format!("35: run {} paid for calls of no node: {billed:?}", log.id));
+        log.violation(format_args!("35: paid for calls of no node: {billed:?}"));
     }
 }

@@ -1,96 +1,49 @@
-//! 16: a parent is shown exactly what its children's hints name, with a receipt for each, and every document an envelope
-//! names exists where the run may write. What was shown is read from the provider's bill.
+//! 16: a parent is shown exactly what it has receipts for, and every document an envelope names exists where the run may
+//! write. What was shown is read from the provider's bill.
 
 use super::super::RunLog;
-use crate::world::FinishedWorld;
-use engine::event::Event;
-use engine::facts::{EffectFact as E, Fact, RunFact as R, TreeFact as T};
-use engine::ids::{ArtifactId, DocumentId, NodeId, ProjectId};
+use engine::facts::{EffectFact as E, Fact, TreeFact as T};
+use engine::ids::{ArtifactId, DocumentId, NodeId};
 use engine::model::Role;
 use engine::run::ScopeKind;
 use engine::workspace::Scope;
 use runtime::ports::Library;
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Default)]
-struct Receipts {
-    parent: BTreeMap<NodeId, NodeId>,
-    /// The artifacts each node's newest hint names.
-    hinted: BTreeMap<NodeId, BTreeSet<ArtifactId>>,
-    /// Nodes replaced by a retry.
-    replaced: BTreeSet<NodeId>,
-    /// Receipts of the current generation.
-    read: BTreeMap<NodeId, BTreeSet<ArtifactId>>,
-    /// What each aggregator request must show.
-    awaited: BTreeMap<String, BTreeSet<String>>,
-}
-
-pub async fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let mut receipts = Receipts::default();
-    for event in &log.events {
-        if let Some(why) = event.node_id.and_then(|id| receipts.observe(id, event)) {
-            violations.push(format!("16: {why}: run {} at {}", log.id, event.seq));
-        }
-    }
-    for request in finished.bill.iter().filter(|request| request.run == log.id) {
+pub async fn check(log: &RunLog<'_>) {
+    let receipts = receipts(log);
+    for request in &log.bill {
         let shown: BTreeSet<String> = request.shown.iter().cloned().collect();
-        let due = match request.role {
-            Role::TreeAggregator => receipts.awaited.get(&request.effect).cloned().unwrap_or_default(),
-            _ => BTreeSet::new(),
-        };
+        let due = receipts.get(request.effect.as_str()).cloned().unwrap_or_default();
         if shown != due {
-            violations.push(format!(
-                "16: {} of run {} was shown {} artifacts, with receipts for {}",
-                request.effect,
-                log.id,
-                shown.len(),
-                due.len()
-            ));
+            let (shown, due) = (shown.len(), due.len());
+            log.violation(format_args!("16: {request} was shown {shown} artifacts, with receipts for {due}"));
         }
     }
-    documents_exist(finished, log, violations).await;
+    documents_exist(log).await;
 }
 
-impl Receipts {
-    fn observe(&mut self, id: NodeId, event: &Event) -> Option<String> {
+/// What each aggregator's request must show: the artifacts its node read in this generation.
+fn receipts<'a>(log: &'a RunLog<'_>) -> BTreeMap<&'a str, BTreeSet<String>> {
+    let mut read: BTreeMap<NodeId, BTreeSet<ArtifactId>> = BTreeMap::new();
+    let mut receipts = BTreeMap::new();
+    for event in &log.events {
+        let Some(id) = event.node_id else { continue };
         match &event.fact {
-            Fact::Tree(T::NodeCreated(fact)) => {
-                self.parent.extend(event.parent_node_id.map(|parent| (id, parent)));
-                self.replaced.extend(fact.retry_of);
-            }
-            Fact::Tree(T::ParentHint(fact)) => {
-                self.hinted.insert(id, fact.artifact_ids.iter().copied().collect());
-            }
-            Fact::Tree(T::NodeReopened(_) | T::ReplanRequested(_)) => {
-                self.read.remove(&id);
-                self.hinted.remove(&id);
-            }
-            Fact::Tree(T::ArtifactRead(fact)) => {
-                self.read.entry(id).or_default().insert(fact.artifact_id);
-                let children = self
-                    .hinted
-                    .iter()
-                    .filter(|(child, _)| self.parent.get(child) == Some(&id) && !self.replaced.contains(child));
-                let mut hints = children.map(|(_, hinted)| hinted);
-                if !hints.any(|hinted| hinted.contains(&fact.artifact_id)) {
-                    return Some(format!("node {id} read {}, which no child of its pointed at", fact.artifact_id));
-                }
-            }
+            Fact::Tree(T::NodeReopened(_) | T::ReplanRequested(_)) => drop(read.remove(&id)),
+            Fact::Tree(T::ArtifactRead(fact)) => drop(read.entry(id).or_default().insert(fact.artifact_id)),
             Fact::Effect(E::Started(fact)) if fact.what == Role::TreeAggregator.name() => {
-                let read = self.read.get(&id).into_iter().flatten().map(ToString::to_string).collect();
-                self.awaited.insert(fact.effect.0.clone(), read);
+                let read = read.get(&id).into_iter().flatten().map(ToString::to_string).collect();
+                receipts.insert(fact.effect.0.as_str(), read);
             }
             _ => {}
         }
-        None
     }
+    receipts
 }
 
-async fn documents_exist(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
-    let Some(Fact::Run(R::Queued(brief))) = log.events.first().map(|event| &event.fact) else { return };
-    let mut allowed: BTreeSet<ProjectId> = brief.project_ids.iter().copied().collect();
-    allowed.insert(brief.workspace_project_id);
-    let anywhere = brief.scope == ScopeKind::Global;
+async fn documents_exist(log: &RunLog<'_>) {
+    let Some(brief) = log.brief() else { return };
     let mut named: BTreeSet<DocumentId> = BTreeSet::new();
     for event in &log.events {
         match &event.fact {
@@ -100,13 +53,15 @@ async fn documents_exist(finished: &FinishedWorld, log: &RunLog, violations: &mu
         }
     }
     for id in named {
-        let document = finished.store.document(&Scope::Platform, id).await.ok().flatten();
+        let document = log.world.store.document(&Scope::Platform, id).await.ok().flatten();
         let fits = document.is_some_and(|document| {
-            allowed.contains(&document.project_id)
-                || (anywhere && document.project_id != finished.fixtures.foreign_project)
+            let project = document.project_id;
+            project == brief.workspace_project_id
+                || brief.project_ids.contains(&project)
+                || (brief.scope == ScopeKind::Global && project != log.world.fixtures.foreign_project)
         });
         if !fits {
-            violations.push(format!("16: run {} hands on the document {id}, which is not its own", log.id));
+            log.violation(format_args!("16: hands on the document {id}, which is not its own"));
         }
     }
 }

@@ -4,8 +4,7 @@
 mod plans;
 mod results;
 
-use super::Sections;
-use super::{Behaviour, FakeModel};
+use super::{Behaviour, FakeModel, Sections};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 

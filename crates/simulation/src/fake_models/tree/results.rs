@@ -1,7 +1,6 @@
 //! Fake results of executors and aggregators, including envelopes that name artifacts of others.
 
-use super::super::Sections;
-use super::super::{FakeModel, planner};
+use super::super::{FakeModel, Sections, planner};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 
