@@ -1,15 +1,11 @@
 //! Authorization checks of the handlers: who may see, steer and write a run or a project. A caller who may not see
 //! something gets 404; one who may see it and not change it gets 403. Roles themselves are the store's and the engine's.
 
-use super::caller::Caller;
-use super::problems::Problem;
-use super::{ApiResult, AppState};
-use axum::http::StatusCode;
+use super::prelude::*;
 use engine::batch::RunRow;
 use engine::ids::{ProjectId, RunId};
 use engine::role::Role;
 use engine::workspace::Project;
-use runtime::ports::Library;
 
 /// A run this caller may see, or the same 404 as for one that does not exist.
 pub(super) async fn see_run(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {

@@ -1,23 +1,13 @@
 //! Routes for documents: those of people, who edit them, and those of the platform, which people only read.
 
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
+use super::prelude::*;
 use super::projects::{self, MAX_TITLE, checked_title};
-use super::query::{MAX_PAGE, QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{Schema, count, form, id, nullable, open, page, text, time, whole, words};
-use super::version::{IfMatch, Versioned, write};
-use super::{ApiResult, AppState, Page, access, records, runs, version};
-use axum::Json;
-use axum::http::StatusCode;
+use super::version::{self, IfMatch, Versioned, write};
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
-use runtime::ports::{DocumentFilter, Library, Slice};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use store::DocumentVersion;
-use store::Removed;
+use runtime::ports::DocumentFilter;
+use serde_json::Map;
+use store::{DocumentVersion, Removed};
 
 const DEFAULT_TYPE: &str = "document.note";
 const MAX_TYPE: usize = 100;
@@ -121,10 +111,7 @@ struct ListQuery {
     limit: Option<usize>,
 }
 
-async fn list(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<Document>>> {
+async fn list(Context(app, caller): Context, QueryString(query): QueryString<ListQuery>) -> PageResult<Document> {
     let limit = page_limit(query.limit, 50);
     let filter = DocumentFilter {
         project_id: query.project_id,
@@ -161,7 +148,7 @@ struct NewDocument {
 
 async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocument>) -> ApiResult<Versioned<Document>> {
     let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
-    let id: DocumentId = runs::mint(&app);
+    let id: DocumentId = app.mint();
     let mut mutations = vec![Mutation::CreateDocument {
         id,
         project_id,
@@ -172,7 +159,7 @@ async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocume
     }];
     if let Some(parent) = new.parent_document_id {
         let src = visible(&app, &caller, parent).await?.id.0;
-        let (edge, rel): (EdgeId, _) = (runs::mint(&app), DOCUMENT_HAS_DOCUMENT.to_owned());
+        let (edge, rel): (EdgeId, _) = (app.mint(), DOCUMENT_HAS_DOCUMENT.to_owned());
         mutations.push(Mutation::Link { id: edge, project_id, src, dst: id.0, rel, props: json!({}) });
     }
     write(&app, &caller, mutations).await?;
@@ -252,7 +239,7 @@ async fn entries(
     Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     QueryString(query): QueryString<PartQuery>,
-) -> ApiResult<Json<Page<Entry>>> {
+) -> PageResult<Entry> {
     check_visible(&app, &caller, id).await?;
     let limit = page_limit(query.limit, 50);
     let found = app.store.entries(&caller.scope(), id, query.before, limit + 1).await?;
@@ -263,7 +250,7 @@ async fn versions(
     Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     QueryString(query): QueryString<PartQuery>,
-) -> ApiResult<Json<Page<DocumentVersion>>> {
+) -> PageResult<DocumentVersion> {
     check_visible(&app, &caller, id).await?;
     let limit = page_limit(query.limit, 50);
     let slice = Slice { after: query.before, limit: limit + 1 };

@@ -1,26 +1,18 @@
 //! The route that pages through a run's log.
 
-use super::caller::{Context, Id};
-use super::query::QueryString;
-use super::route::Access::Read;
-use super::route::Route;
-use super::schema::{self, count, whole};
-use super::{ApiResult, records};
-use axum::http::header;
-use axum::response::IntoResponse;
+use super::prelude::*;
 use engine::ids::RunId;
 use runtime::ports::Log;
-use serde::Deserialize;
 
 const PAGE: usize = 256;
 const MAX_PAGE: usize = 1_000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::get("/api/runs/{id}/events", Read, "A page of the log", page)
+        Route::get("/api/runs/{id}/events", Read, "A page of the log", list)
             .query("after", count())
             .query("limit", whole(1, MAX_PAGE as i64))
-            .returns(200, schema::page(records::event())),
+            .returns(200, page(records::event())),
     ]
 }
 
@@ -31,7 +23,7 @@ struct PageQuery {
     limit: Option<usize>,
 }
 
-async fn page(
+async fn list(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PageQuery>,

@@ -2,23 +2,13 @@
 //! dismisses it, or the success of its run promotes it.
 
 use super::agents::owned;
-use super::caller::{Context, Id, JsonBody};
-use super::problems::Problem;
-use super::query::{QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
+use super::prelude::*;
 use super::runs::by_name;
-use super::schema::{Schema, count, form, id, nullable, one_of, text, time};
 use super::version::write;
-use super::{ApiResult, Page, records};
-use axum::Json;
-use axum::extract::Path;
-use axum::http::StatusCode;
 use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::workspace::Mutation;
-use serde::{Deserialize, Serialize};
 use store::Lesson;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -60,7 +50,7 @@ async fn list(
     Context(app, caller): Context,
     Id(name): Id<String>,
     QueryString(query): QueryString<LessonsQuery>,
-) -> ApiResult<Json<Page<Lesson>>> {
+) -> PageResult<Lesson> {
     let agent = owned(&app, &caller, &name).await?;
     let limit = page_limit(query.limit, 50);
     let status =
@@ -97,7 +87,7 @@ async fn settle(
     Context(app, caller): Context,
     Path((name, lesson)): Path<(String, String)>,
     JsonBody(LessonDecision { action }): JsonBody<LessonDecision>,
-) -> ApiResult<Json<Lesson>> {
+) -> JsonResult<Lesson> {
     let agent = owned(&app, &caller, &name).await?;
     let lesson: LessonId = lesson.parse().map_err(|_| Problem::not_found("lesson"))?;
     let found = || async { app.store.lesson(agent.id, lesson).await?.ok_or_else(|| Problem::not_found("lesson")) };

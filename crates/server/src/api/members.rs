@@ -2,22 +2,13 @@
 //! the person who owns it. What a role allows is decided in `access`.
 
 use super::auth::{RequestSource, limit_rate};
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{form, list as list_of, text};
-use super::{ApiResult, AppState, access, records, runs};
-use axum::extract::Path;
-use axum::http::StatusCode;
-use axum::{Extension, Json};
+use super::prelude::*;
+use axum::Extension;
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, ProjectId};
 use engine::role::Role;
 use engine::workspace::Project;
 use runtime::agents::AgentRecord;
-use runtime::ports::Library;
-use serde::Deserialize;
 use store::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
 
 pub(super) fn routes() -> Vec<Route> {
@@ -39,7 +30,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn list(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Json<Vec<Member>>> {
+async fn list(Context(app, caller): Context, Id(id): Id<ProjectId>) -> JsonResult<Vec<Member>> {
     access::read_project(&app, &caller, id).await?;
     Ok(Json(app.store.members(id, app.clock.now()).await?))
 }
@@ -58,7 +49,7 @@ async fn add(
     Extension(source): Extension<RequestSource>,
     Id(id): Id<ProjectId>,
     JsonBody(new): JsonBody<NewMember>,
-) -> ApiResult<Json<Member>> {
+) -> JsonResult<Member> {
     app.commands()?;
     let project = access::read_project(&app, &caller, id).await?;
     let members = app.store.members(id, app.clock.now()).await?;
@@ -105,7 +96,7 @@ fn is_named(member: &Member, name: &str) -> bool {
 }
 
 /// The member after a change.
-async fn reload(app: &AppState, project: ProjectId, actor: ActorId) -> ApiResult<Json<Member>> {
+async fn reload(app: &AppState, project: ProjectId, actor: ActorId) -> JsonResult<Member> {
     let member = named(app, project, &actor.to_string()).await?;
     member.map(Json).ok_or_else(|| Problem::not_found("member"))
 }
@@ -117,22 +108,16 @@ async fn add_own_agent(
     project: ProjectId,
     agent: AgentRecord,
     role: Role,
-) -> ApiResult<Json<Member>> {
+) -> JsonResult<Member> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
     app.store.grant(project, agent.id, role.min(own)).await?;
     app.store.set_role(project, agent.id, role.min(own)).await?;
     reload(app, project, agent.id).await
 }
 
-async fn invite(
-    app: &AppState,
-    caller: &Caller,
-    project: Project,
-    actor: ActorId,
-    role: Role,
-) -> ApiResult<Json<Member>> {
+async fn invite(app: &AppState, caller: &Caller, project: Project, actor: ActorId, role: Role) -> JsonResult<Member> {
     let new = NewInvitation {
-        id: runs::mint(app),
+        id: app.mint(),
         project: project.id,
         actor,
         role,
@@ -151,7 +136,7 @@ async fn change_role(
     project: ProjectId,
     member: Member,
     role: Role,
-) -> ApiResult<Json<Member>> {
+) -> JsonResult<Member> {
     let actor = member.actor.id;
     if role < member.role {
         check_not_creator(app, caller, project, &member).await?;
@@ -170,10 +155,7 @@ async fn owner_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiRe
     Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
 }
 
-async fn remove(
-    Context(app, caller): Context,
-    Path((project, name)): Path<(String, String)>,
-) -> ApiResult<Json<Member>> {
+async fn remove(Context(app, caller): Context, Path((project, name)): Path<(String, String)>) -> JsonResult<Member> {
     app.commands()?;
     let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
     access::read_project(&app, &caller, project).await?;

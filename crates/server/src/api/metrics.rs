@@ -1,15 +1,12 @@
 //! `/metrics` in the text format of Prometheus. It holds totals only, so no run, person or text can be identified; still, only
 //! this machine may read it without a token.
 
-use super::route::{Access, Route};
-use super::{ApiResult, AppState};
-use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use super::prelude::*;
+use axum::extract::Request;
+use axum::http::Method;
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use runtime::ports::StoreError;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(super) fn routes() -> Vec<Route> {

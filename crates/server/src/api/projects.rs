@@ -1,22 +1,12 @@
 //! Routes for projects. Who belongs to one, and in which role, is in `members`.
 
-use super::caller::{Caller, Context, Id, JsonBody};
 use super::documents::user_props;
-use super::problems::Problem;
-use super::query::{PageQuery, QueryString};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{form, id, open, text, words};
-use super::version::{HasVersion, IfMatch, Versioned, write};
-use super::{ApiResult, AppState, Page, access, records, runs, version};
-use axum::Json;
-use axum::http::StatusCode;
+use super::prelude::*;
+use super::version::{self, HasVersion, IfMatch, Versioned, write};
 use engine::ids::ProjectId;
 use engine::role::Role;
 use engine::workspace::{Mutation, Project};
-use runtime::ports::Library;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Map;
 use store::Removed;
 
 const MAX_DESCRIPTION: usize = 100_000;
@@ -114,7 +104,7 @@ pub(super) async fn with_space(app: &AppState, caller: &Caller, id: ProjectId) -
 async fn list(
     Context(app, caller): Context,
     QueryString(query): QueryString<PageQuery<ProjectId>>,
-) -> ApiResult<Json<Page<ProjectView>>> {
+) -> PageResult<ProjectView> {
     let (limit, slice) = query.slice(50);
     let found = app.store.projects(&caller.scope(), slice.after, slice.limit).await?;
     let page = Page::cut(found, limit, |project| project.id.to_string());
@@ -135,7 +125,7 @@ async fn create(
     Context(app, caller): Context,
     JsonBody(new): JsonBody<NewProject>,
 ) -> ApiResult<Versioned<ProjectView>> {
-    let id: ProjectId = runs::mint(&app);
+    let id: ProjectId = app.mint();
     let (title, description) = (checked_title(&new.title)?, checked_description(new.description)?);
     let props = Value::Object(user_props(new.props)?);
     let mutation = Mutation::CreateProject { id, title, description, props, owner: caller.id() };

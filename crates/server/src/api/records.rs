@@ -12,14 +12,14 @@ use serde_json::json;
 pub(super) fn run() -> Schema {
     let criterion = record([("id", text()), ("text", text())], []);
     record! { "Run":
-        id: id(), kind: kind(), objective: text(), scope: scope(), project_ids: list(id()), status: status(),
+        id: id(), kind: kind(), objective: text(), scope: scope(), project_ids: list_of(id()), status: status(),
         activity: text(), stop_reason: nullable(stop_reason()), stop_detail: nullable(text()), iteration: count(),
         budgets: run_schemas::limits(), metrics: metrics(), plan: nullable(run_schemas::plan()),
-        success_criteria: list(criterion), questions: list(question()), workspace_document_id: nullable(id()),
-        workspace_project_id: id(), report: nullable(run_schemas::report()), model: text(), warnings: list(text()),
+        success_criteria: list_of(criterion), questions: list_of(question()), workspace_document_id: nullable(id()),
+        workspace_project_id: id(), report: nullable(run_schemas::report()), model: text(), warnings: list_of(text()),
         owner: id(), created_at: time(), started_at: nullable(time()), updated_at: time(),
         ended_at: nullable(time()), last_seq: count(), head: text();
-        root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list(text()),
+        root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list_of(text()),
         provider_wait: record([("provider", text()), ("until", time())], [("error", text())]),
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn metrics() -> Schema {
 
 pub(super) fn question() -> Schema {
     record! { "Question":
-        id: id(), text: text(), options: list(text()), deadline_at: nullable(time()), default: nullable(text()),
+        id: id(), text: text(), options: list_of(text()), deadline_at: nullable(time()), default: nullable(text()),
         answer: nullable(text()), asked_at: time(), answered_at: nullable(time());
         node_id: id(), closed: one_of(["default", "unanswered", "withdrawn"]),
     }
@@ -85,7 +85,7 @@ pub(super) fn budgets() -> Schema {
 pub(super) fn node() -> Schema {
     record! { "Node":
         id: id(), run_id: id(), ordinal: count(), parent_node_id: nullable(id()), title: text(), reason: text(),
-        success_criteria: list(text()), band_index: count(), step_index: count(), step_id: nullable(text()),
+        success_criteria: list_of(text()), band_index: count(), step_index: count(), step_id: nullable(text()),
         depth: count(), status: node_status(), role_state: role(), message: nullable(text()), paused: flag(),
         generation: count(), retry_of: nullable(id()), scratchpad_doc_id: id(), scratchpad_tail: text(),
         outcome: nullable(outcome()), error: nullable(text()), retryable: flag(),

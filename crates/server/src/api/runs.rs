@@ -1,23 +1,12 @@
 //! Routes for runs: start, list, read, delete.
 
 use super::brief::{self, NewRun};
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::query::{QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{count, id, list as list_of, text, whole};
-use super::{ApiResult, AppState, Page, agents, auth, records};
-use axum::Json;
-use axum::extract::Path;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use super::prelude::*;
+use super::{agents, auth};
 use engine::batch::{IterationRow, RunRow, StepRow};
 use engine::ids::{self, RunId};
 use engine::run::{Kind, Status};
-use runtime::ports::{Library, RunFilter, Slice};
-use serde::Deserialize;
-use serde_json::Value;
+use runtime::ports::RunFilter;
 use store::Removed;
 
 const MOST_ITERATIONS: usize = 10_000;
@@ -63,7 +52,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 /// The client may choose the id, so that a repeated request returns the run that exists.
 async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewRun>) -> ApiResult<Response> {
-    let id = new.id.unwrap_or_else(|| mint(&app));
+    let id = new.id.unwrap_or_else(|| app.mint());
     if id.0.get_version_num() != 7 {
         return Err(Problem::invalid(
             "invalid_id",
@@ -83,11 +72,6 @@ async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewRun>) 
     Ok((StatusCode::CREATED, [(header::LOCATION, format!("/api/runs/{id}"))], Json(row)).into_response())
 }
 
-/// A time-ordered id that nobody can guess.
-pub(super) fn mint<T: From<uuid::Uuid>>(app: &AppState) -> T {
-    ids::derive(app.clock.now(), &[&rand::random::<[u8; 16]>()]).into()
-}
-
 #[derive(Deserialize)]
 struct ListQuery {
     kind: Option<String>,
@@ -98,10 +82,7 @@ struct ListQuery {
     limit: Option<usize>,
 }
 
-async fn list(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<RunRow>>> {
+async fn list(Context(app, caller): Context, QueryString(query): QueryString<ListQuery>) -> PageResult<RunRow> {
     let limit = page_limit(query.limit, 50);
     let agent = match &query.agent {
         Some(_) if !caller.bounds().is_empty() => return Err(auth::bound()),
@@ -137,7 +118,7 @@ pub(super) fn by_name<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(
     })
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<RunRow>> {
+async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<RunRow> {
     caller.run(&app, id).await.map(Json)
 }
 
@@ -176,13 +157,13 @@ async fn iterations(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<IterationsQuery>,
-) -> ApiResult<Json<Vec<IterationRow>>> {
+) -> JsonResult<Vec<IterationRow>> {
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(MOST_ITERATIONS).clamp(1, MOST_ITERATIONS);
     Ok(Json(app.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
 }
 
-async fn steps(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Vec<StepRow>>> {
+async fn steps(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<Vec<StepRow>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.steps(&caller.scope(), id).await?))
 }
@@ -202,7 +183,7 @@ async fn step_page(
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text))
 }
 
-async fn report(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Value>> {
+async fn report(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<Value> {
     Ok(Json(with_report(&app, &caller, id).await?.report))
 }
 

@@ -116,7 +116,7 @@ pub(super) fn map_of(schema: Schema) -> Schema {
     object([("type", "object".into()), ("additionalProperties", schema)])
 }
 
-pub(super) fn list(of: Schema) -> Schema {
+pub(super) fn list_of(of: Schema) -> Schema {
     object([("type", "array".into()), ("items", of)])
 }
 
@@ -193,7 +193,7 @@ pub(super) fn named(name: &str, mut schema: Schema) -> Schema {
 
 /// A page of a list, and the cursor of the next page.
 pub(super) fn page(of: Schema) -> Schema {
-    record([("items", list(of)), ("next_cursor", nullable(text()))], [])
+    record([("items", list_of(of)), ("next_cursor", nullable(text()))], [])
 }
 
 #[cfg(test)]
@@ -204,7 +204,7 @@ mod tests {
     fn r10_a_list_in_place_of_an_object_is_found_at_any_depth() {
         let limits = || form([], [("max_tokens", count())]);
         let schema = form(
-            [("answers", list(form([("text", text())], [])))],
+            [("answers", list_of(form([("text", text())], [])))],
             [("budgets", nullable(limits())), ("props", open())],
         );
         for (value, said) in [
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn x9_a_secret_is_found_at_any_depth_of_a_schema() {
         assert!(has_secret(&record([("token", secret()), ("record", open())], [])));
-        assert!(has_secret(&list(record([], [("made", nullable(record([("key", secret())], [])))]))));
+        assert!(has_secret(&list_of(record([], [("made", nullable(record([("key", secret())], [])))]))));
         assert!(!has_secret(&record([("token", text()), ("format", text())], [])));
     }
 }

@@ -1,22 +1,13 @@
 //! Routes for tasks, the things to be done in a project; a run of the kind `task` is in `runs`.
 
-use super::caller::{Caller, Context, Id, JsonBody};
 use super::documents::user_props;
-use super::problems::Problem;
+use super::prelude::*;
 use super::projects::{self, MAX_TITLE, checked_title};
-use super::query::{QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{form, id, open, text, words};
-use super::version::{IfMatch, Versioned, write};
-use super::{ApiResult, AppState, Page, access, records, runs, version};
-use axum::Json;
-use axum::http::StatusCode;
+use super::version::{self, IfMatch, Versioned, write};
 use engine::ids::{ProjectId, RunId, TaskId};
 use engine::workspace::{Mutation, Task, TaskState};
-use runtime::ports::{Library, TaskFilter};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use runtime::ports::TaskFilter;
+use serde_json::Map;
 use store::Removed;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -63,10 +54,7 @@ struct ListQuery {
     limit: Option<usize>,
 }
 
-async fn list(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<Task>>> {
+async fn list(Context(app, caller): Context, QueryString(query): QueryString<ListQuery>) -> PageResult<Task> {
     let limit = page_limit(query.limit, 50);
     let filter = TaskFilter {
         project_id: query.project_id,
@@ -98,7 +86,7 @@ fn todo() -> TaskState {
 
 async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>) -> ApiResult<Versioned<Task>> {
     let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
-    let id: TaskId = runs::mint(&app);
+    let id: TaskId = app.mint();
     let mutation = Mutation::CreateTask {
         id,
         project_id,

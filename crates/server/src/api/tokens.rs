@@ -1,21 +1,12 @@
 //! Routes for tokens: created and shown once, listed without their secret, revoked at once.
 
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::query::{MAX_PAGE, QueryString, page_limit};
-use super::route::Access::{Admin, Read, Run};
-use super::route::Route;
-use super::schema::{Schema, id, list, nullable, one_of, record, secret, text, time, up_to, words};
+use super::brief;
+use super::prelude::*;
 use super::secret::Secret;
-use super::{ApiResult, AppState, Page, brief, runs};
-use axum::Json;
-use axum::http::StatusCode;
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
-use runtime::ports::{Library, Slice};
-use serde::{Deserialize, Serialize};
 use store::keys::{Grant, Key, KeyKind};
 
 const MAX_NAME: usize = 200;
@@ -24,7 +15,7 @@ const MAX_PROJECTS: usize = 50;
 pub(super) fn routes() -> Vec<Route> {
     let taken = form! {
         ;
-        actor: text(), name: words(MAX_NAME), scopes: list(scope()), project_ids: up_to(MAX_PROJECTS, id()),
+        actor: text(), name: words(MAX_NAME), scopes: list_of(scope()), project_ids: up_to(MAX_PROJECTS, id()),
         expires_at: nullable(time()),
     };
     vec![
@@ -51,7 +42,7 @@ pub(super) fn scope() -> Schema {
 fn token() -> Schema {
     record! { "Token":
         id: id(), actor_id: id(), kind: one_of(KeyKind::ALL.iter().map(|kind| kind.name())), name: text(),
-        scopes: list(scope()), project_ids: list(id()), prefix: text(), created_at: time(),
+        scopes: list_of(scope()), project_ids: list_of(id()), prefix: text(), created_at: time(),
         expires_at: nullable(time()), used_at: nullable(time()), revoked_at: nullable(time()),
     }
 }
@@ -137,7 +128,7 @@ pub(super) struct NewCredential {
 pub(super) async fn create_credential(app: &AppState, actor: ActorId, new: NewCredential) -> ApiResult<(Secret, Key)> {
     let secret = Secret::fresh();
     let key = Key {
-        id: runs::mint(app),
+        id: app.mint(),
         actor_id: actor,
         kind: new.kind,
         parent: new.parent,
@@ -246,7 +237,7 @@ struct ListQuery {
 async fn list_tokens(
     Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<TokenView>>> {
+) -> PageResult<TokenView> {
     let of = match query.actor.as_deref() {
         None => Some(caller.id()),
         Some("*") if caller.is_admin() => None,
@@ -261,7 +252,7 @@ async fn list_tokens(
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
 
-async fn revoke(Context(app, caller): Context, Id(id): Id<KeyId>) -> ApiResult<Json<TokenView>> {
+async fn revoke(Context(app, caller): Context, Id(id): Id<KeyId>) -> JsonResult<TokenView> {
     app.commands()?;
     persons_only(&caller)?;
     let found = app.store.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());

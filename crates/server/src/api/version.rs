@@ -1,20 +1,12 @@
 //! Versions over HTTP: `ETag` says which version a response shows, `If-Match` which one a change is based on, so that no edit
 //! is lost.
 
-use super::caller::Caller;
-use super::problems::Problem;
-use super::schema::Schema;
-use super::{ApiResult, AppState};
-use axum::Json;
+use super::prelude::*;
 use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use engine::workspace::{Change, Document, Mutation, Project, Task};
 use runtime::ports::AppendError;
-use serde::Serialize;
-use serde_json::json;
-use std::sync::Arc;
 
 /// An entity that counts its versions.
 pub(super) trait HasVersion: Serialize {
