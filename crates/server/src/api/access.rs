@@ -50,8 +50,7 @@ pub(super) async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) 
     let project = read_project(app, caller, id).await?;
     match role_in(app, caller, id).await? {
         Some(Role::Owner) => Ok(project),
-        _ => Err(Problem::new(
-            StatusCode::FORBIDDEN,
+        _ => Err(Problem::forbidden(
             "project_owner_only",
             "only owners of a project may invite or remove people, change roles, or remove the project; nothing was changed",
         )),
@@ -79,5 +78,5 @@ pub(super) async fn roles_in(
 }
 
 fn viewer_only(detail: &str) -> Problem {
-    Problem::new(StatusCode::FORBIDDEN, "viewer_only", detail)
+    Problem::forbidden("viewer_only", detail)
 }

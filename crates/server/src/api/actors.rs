@@ -70,8 +70,7 @@ pub(super) async fn free_handle(app: &AppState, handle: String) -> ApiResult<Str
         ));
     }
     if app.store.actor(&handle).await?.is_some() {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
+        return Err(Problem::conflict(
             "handle_taken",
             format!("the handle {handle} is taken; nothing was changed. Choose another"),
         ));

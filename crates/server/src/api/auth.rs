@@ -86,8 +86,7 @@ impl RouteAuth {
             return Err(bound());
         }
         if caller.agent.is_some() && !self.rules.for_agents && !request.method.is_safe() {
-            return Err(Problem::new(
-                StatusCode::FORBIDDEN,
+            return Err(Problem::forbidden(
                 "agents_act_on_pages",
                 "subagents make changes only through the actions of pages; nothing was changed. GET /whoami lists what this subagent may do",
             ));
@@ -118,8 +117,7 @@ impl RouteAuth {
     async fn recognized_by(&self, request: &Parts, credential: Option<(&str, KeyKind)>) -> Result<Caller, Problem> {
         let (text, kind) = credential.ok_or_else(unauthorized)?;
         if kind == KeyKind::Session && !request.method.is_safe() && !from_own_page(&request.headers) {
-            return Err(Problem::new(
-                StatusCode::FORBIDDEN,
+            return Err(Problem::forbidden(
                 "foreign_origin",
                 "a browser session can change things only from this server's own pages; nothing was changed. Programs send a token instead",
             ));
@@ -213,16 +211,14 @@ pub(crate) fn unauthorized() -> Problem {
 
 /// Bound tokens cannot act for their person as a whole.
 pub(crate) fn bound() -> Problem {
-    Problem::new(
-        StatusCode::FORBIDDEN,
+    Problem::forbidden(
         "bound_token",
         "this token is restricted to projects and cannot make this request; nothing was changed. Use a token without projects",
     )
 }
 
 pub(crate) fn insufficient(needed: Access) -> Problem {
-    Problem::new(
-        StatusCode::FORBIDDEN,
+    Problem::forbidden(
         "insufficient_scope",
         format!("this request needs a token with the scope {}; nothing was changed", needed.name()),
     )

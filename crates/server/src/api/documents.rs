@@ -90,8 +90,7 @@ async fn writable(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<
 /// Refuses documents that belong to a run: only the run writes them, while everybody may read, link and copy them.
 fn not_platform(document: Document) -> ApiResult<Document> {
     match document.is_platform() {
-        true => Err(Problem::new(
-            StatusCode::CONFLICT,
+        true => Err(Problem::conflict(
             "platform_document",
             "only its run writes this document; nothing was changed. Copy it to change it",
         )),

@@ -102,8 +102,7 @@ async fn settle(
     match now.status {
         status if status == action.leads_to() => Ok(Json(now)),
         LessonStatus::Pending => Err(scratchpad_full()),
-        status => Err(Problem::new(
-            StatusCode::CONFLICT,
+        status => Err(Problem::conflict(
             "lesson_settled",
             format!("the lesson was {} already; nothing was changed", status.name()),
         )),

@@ -56,8 +56,7 @@ async fn add(
     let full = members.len() >= MOST_MEMBERS;
     let known = members.into_iter().find(|member| is_named(member, &new.actor));
     if full && known.is_none() {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
+        return Err(Problem::conflict(
             "project_crowded",
             format!(
                 "this project has {MOST_MEMBERS} members and invitations, which is the most; nobody was invited. Remove somebody first"
@@ -190,8 +189,7 @@ async fn is_own(app: &AppState, caller: &Caller, member: &Member) -> ApiResult<b
 async fn check_not_creator(app: &AppState, caller: &Caller, project: ProjectId, member: &Member) -> ApiResult<()> {
     let is_creator = app.store.creator(project).await? == Some(member.actor.id);
     match is_creator && member.actor.id != caller.id() {
-        true => Err(Problem::new(
-            StatusCode::CONFLICT,
+        true => Err(Problem::conflict(
             "creator_stays",
             format!(
                 "{} created this project, so only they can leave it or lower their role; nothing was changed",
@@ -206,8 +204,7 @@ fn check_change(change: MemberChange, member: &Member) -> ApiResult<()> {
     match change {
         MemberChange::Done => Ok(()),
         MemberChange::NotMember => Err(Problem::not_found("member")),
-        MemberChange::LastOwner => Err(Problem::new(
-            StatusCode::CONFLICT,
+        MemberChange::LastOwner => Err(Problem::conflict(
             "last_owner",
             format!(
                 "{} is the last owner of this project; nothing was changed. Make somebody else an owner first \

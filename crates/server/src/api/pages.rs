@@ -125,11 +125,7 @@ pub(super) async fn execute_action(
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Problem::new(
-        StatusCode::CONFLICT,
-        "conflict",
-        "others are changing the same thing; nothing was changed. Try again",
-    ))
+    Err(Problem::conflict("conflict", "others are changing the same thing; nothing was changed. Try again"))
 }
 
 fn response(page: Page, headers: &HeaderMap) -> Response {
@@ -149,8 +145,8 @@ pub(super) fn problem(page: &Page) -> Problem {
     let error = error.unwrap_or_default();
     let is_for_viewers = page.facts.iter().any(|(name, kind)| *name == "type" && kind == "viewer_only");
     match page.status {
-        403 if is_for_viewers => Problem::new(StatusCode::FORBIDDEN, "viewer_only", error),
-        403 => Problem::new(StatusCode::FORBIDDEN, "action_forbidden", error),
+        403 if is_for_viewers => Problem::forbidden("viewer_only", error),
+        403 => Problem::forbidden("action_forbidden", error),
         404 if page.offers.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
         404 => Problem::new(StatusCode::NOT_FOUND, "action_not_found", error),
         _ => Problem::invalid("action_refused", error),

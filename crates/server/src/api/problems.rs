@@ -61,6 +61,16 @@ impl Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, slug, detail)
     }
 
+    /// The present state does not allow it.
+    pub(crate) fn conflict(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, slug, detail)
+    }
+
+    /// The caller may know of it, but not do this.
+    pub(crate) fn forbidden(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, slug, detail)
+    }
+
     /// Reads the problem that another process answered with; any other text becomes its detail.
     pub(crate) fn parse(status: StatusCode, text: &str) -> Problem {
         let Ok(Value::Object(mut body)) = serde_json::from_str(text) else {
@@ -143,7 +153,7 @@ impl From<AppendError> for Problem {
     fn from(error: AppendError) -> Problem {
         match error {
             AppendError::Store(error) => error.into(),
-            error => Problem::new(StatusCode::CONFLICT, "conflict", error.to_string()),
+            error => Problem::conflict("conflict", error.to_string()),
         }
     }
 }

@@ -170,8 +170,7 @@ async fn remove(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResu
     match app.store.remove_project(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         Removed::Gone => Err(Problem::not_found("project")),
-        Removed::Needed => Err(Problem::new(
-            StatusCode::CONFLICT,
+        Removed::Needed => Err(Problem::conflict(
             "project_in_use",
             "runs belong to this project; nothing was removed. Remove those runs first",
         )),

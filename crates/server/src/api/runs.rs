@@ -63,7 +63,7 @@ async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewRun>) 
         if existing.objective != new.objective.trim() || existing.kind.name() != new.kind {
             let detail =
                 format!("run {id} exists with another objective or kind; nothing was changed. Leave the id out");
-            return Err(Problem::new(StatusCode::CONFLICT, "id_taken", detail));
+            return Err(Problem::conflict("id_taken", detail));
         }
         return Ok(Json(existing).into_response());
     }
@@ -126,11 +126,7 @@ async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<Ru
 async fn remove(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<StatusCode> {
     app.commands()?;
     if caller.run(&app, id).await?.owner != caller.id() {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "owner_only",
-            "only the owner of a run can remove it; nothing was changed",
-        ));
+        return Err(Problem::forbidden("owner_only", "only the owner of a run can remove it; nothing was changed"));
     }
     match app.store.remove_run(id).await? {
         Removed::Done => {
@@ -138,11 +134,9 @@ async fn remove(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<S
             Ok(StatusCode::NO_CONTENT)
         }
         Removed::Gone => Err(Problem::not_found("run")),
-        Removed::Needed => Err(Problem::new(
-            StatusCode::CONFLICT,
-            "run_not_ended",
-            "the run has not ended; nothing was removed. Cancel it first",
-        )),
+        Removed::Needed => {
+            Err(Problem::conflict("run_not_ended", "the run has not ended; nothing was removed. Cancel it first"))
+        }
     }
 }
 

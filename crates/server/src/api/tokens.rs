@@ -197,11 +197,9 @@ async fn bounds(app: &AppState, actor: ActorId, names: &[String], grant: Grant) 
 fn persons_only(caller: &Caller) -> ApiResult<()> {
     match caller.record.kind {
         ActorKind::Person => Ok(()),
-        ActorKind::Subagent => Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "persons_only",
-            "only people can create and revoke tokens; nothing was changed",
-        )),
+        ActorKind::Subagent => {
+            Err(Problem::forbidden("persons_only", "only people can create and revoke tokens; nothing was changed"))
+        }
     }
 }
 
