@@ -3,7 +3,7 @@
 use super::actors;
 use super::auth::{RequestSource, limit_rate};
 use super::prelude::*;
-use super::version::{HasVersion, stale, write};
+use super::version::{stale, write};
 use axum::Extension;
 use axum::http::HeaderMap;
 use effects::tools::{Authorization, Registry};
@@ -86,12 +86,6 @@ pub(crate) struct ScratchpadInfo {
     pub characters: u32,
     pub limit: usize,
     pub at: Option<Timestamp>,
-}
-
-impl HasVersion for AgentView {
-    fn version(&self) -> i64 {
-        self.record.version
-    }
 }
 
 /// A subagent that the caller owns, by handle or id.

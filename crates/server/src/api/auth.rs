@@ -15,7 +15,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use runtime::ports::{LOCAL_HANDLE, Library};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -40,15 +40,12 @@ pub(crate) struct RouteAuth {
     pub rules: RouteRules,
 }
 
-pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Response {
+pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     if guard.needs_no_credential(&parts) {
-        return next.run(Request::from_parts(parts, body)).await;
+        return Ok(next.run(Request::from_parts(parts, body)).await);
     }
-    let caller = match guard.allow(&parts).await {
-        Ok(caller) => caller,
-        Err(problem) => return problem.into_response(),
-    };
+    let caller = guard.allow(&parts).await?;
     if let Some(connection) = parts.extensions.get::<Connection>() {
         connection.authenticate();
     }
@@ -58,7 +55,7 @@ pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next
     let request = Request::from_parts(parts, body);
     match request.method() == Method::POST && request.headers().contains_key(idempotency::HEADER) {
         true => idempotency::run_once(&guard.app, by, guard.rules.returns_secret, request, next).await,
-        false => next.run(request).await,
+        false => Ok(next.run(request).await),
     }
 }
 

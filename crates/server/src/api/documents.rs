@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use super::projects::{self, MAX_TITLE, checked_title};
-use super::version::{self, IfMatch, Versioned, write};
+use super::version::{self, IfMatch, versioned, write};
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
 use runtime::ports::DocumentFilter;
@@ -72,6 +72,11 @@ fn version_schema() -> Schema {
 
 async fn visible(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<Document> {
     app.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
+}
+
+async fn shown(app: &AppState, caller: &Caller, id: DocumentId, status: StatusCode) -> ApiResult<Response> {
+    let document = visible(app, caller, id).await?;
+    Ok(versioned(status, document.version, document))
 }
 
 /// The same check without reading the text.
@@ -145,7 +150,7 @@ struct NewDocument {
     props: Map<String, Value>,
 }
 
-async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocument>) -> ApiResult<Versioned<Document>> {
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocument>) -> ApiResult<Response> {
     let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
     let id: DocumentId = app.mint();
     let mut mutations = vec![Mutation::CreateDocument {
@@ -162,7 +167,7 @@ async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocume
         mutations.push(Mutation::Link { id: edge, project_id, src, dst: id.0, rel, props: json!({}) });
     }
     write(&app, &caller, mutations).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::CREATED).await
 }
 
 fn checked_type(key: Option<String>) -> ApiResult<String> {
@@ -188,8 +193,8 @@ pub(super) fn user_props(props: Map<String, Value>) -> ApiResult<Map<String, Val
     }
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<Versioned<Document>> {
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+async fn show(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<Response> {
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 #[derive(Deserialize)]
@@ -205,9 +210,9 @@ async fn edit(
     Id(id): Id<DocumentId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<DocumentPatch>,
-) -> ApiResult<Versioned<Document>> {
+) -> ApiResult<Response> {
     let document = writable(&app, &caller, id).await?;
-    expected.check(&document)?;
+    expected.check(document.version)?;
     let mutation = Mutation::UpdateDocument {
         id,
         expected_version: Some(document.version),
@@ -216,7 +221,7 @@ async fn edit(
         props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 async fn remove(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<StatusCode> {

@@ -28,19 +28,6 @@ pub(super) async fn run_once(
     returns_secret: bool,
     request: Request,
     next: Next,
-) -> Response {
-    match attempt(app, by, returns_secret, request, next).await {
-        Ok(response) => response,
-        Err(problem) => problem.into_response(),
-    }
-}
-
-async fn attempt(
-    app: &AppState,
-    by: Credential,
-    returns_secret: bool,
-    request: Request,
-    next: Next,
 ) -> Result<Response, Problem> {
     let name = name(&request)?;
     let (parts, body) = request.into_parts();

@@ -2,7 +2,7 @@
 
 use super::documents::user_props;
 use super::prelude::*;
-use super::version::{self, HasVersion, IfMatch, Versioned, write};
+use super::version::{self, IfMatch, versioned, write};
 use engine::ids::ProjectId;
 use engine::role::Role;
 use engine::workspace::{Mutation, Project};
@@ -65,12 +65,6 @@ struct ProjectView {
     role: Option<Role>,
 }
 
-impl HasVersion for ProjectView {
-    fn version(&self) -> i64 {
-        self.project.version
-    }
-}
-
 async fn with_roles(app: &AppState, caller: &Caller, projects: Vec<Project>) -> ApiResult<Vec<ProjectView>> {
     let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
     let roles = access::roles_in(app, caller, &ids).await?;
@@ -82,6 +76,11 @@ async fn visible(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Pr
     let project = access::read_project(app, caller, id).await?;
     let role = access::role_in(app, caller, id).await?;
     Ok(ProjectView { project, role })
+}
+
+async fn shown(app: &AppState, caller: &Caller, id: ProjectId, status: StatusCode) -> ApiResult<Response> {
+    let view = visible(app, caller, id).await?;
+    Ok(versioned(status, view.project.version, view))
 }
 
 /// A project to which the caller may add a document or task.
@@ -121,20 +120,17 @@ struct NewProject {
     props: Map<String, Value>,
 }
 
-async fn create(
-    Context(app, caller): Context,
-    JsonBody(new): JsonBody<NewProject>,
-) -> ApiResult<Versioned<ProjectView>> {
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewProject>) -> ApiResult<Response> {
     let id: ProjectId = app.mint();
     let (title, description) = (checked_title(&new.title)?, checked_description(new.description)?);
     let props = Value::Object(user_props(new.props)?);
     let mutation = Mutation::CreateProject { id, title, description, props, owner: caller.id() };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::CREATED).await
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Versioned<ProjectView>> {
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+async fn show(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Response> {
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 #[derive(Deserialize)]
@@ -150,9 +146,9 @@ async fn edit(
     Id(id): Id<ProjectId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<ProjectPatch>,
-) -> ApiResult<Versioned<ProjectView>> {
+) -> ApiResult<Response> {
     let project = access::write_project(&app, &caller, id).await?;
-    expected.check(&project)?;
+    expected.check(project.version)?;
     let mutation = Mutation::UpdateProject {
         id,
         expected_version: project.version,
@@ -161,7 +157,7 @@ async fn edit(
         props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 async fn remove(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<StatusCode> {

@@ -3,7 +3,7 @@
 use super::documents::user_props;
 use super::prelude::*;
 use super::projects::{self, MAX_TITLE, checked_title};
-use super::version::{self, IfMatch, Versioned, write};
+use super::version::{self, IfMatch, versioned, write};
 use engine::ids::{ProjectId, RunId, TaskId};
 use engine::workspace::{Mutation, Task, TaskState};
 use runtime::ports::TaskFilter;
@@ -36,6 +36,11 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn visible(app: &AppState, caller: &Caller, id: TaskId) -> ApiResult<Task> {
     app.store.task(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("task"))
+}
+
+async fn shown(app: &AppState, caller: &Caller, id: TaskId, status: StatusCode) -> ApiResult<Response> {
+    let task = visible(app, caller, id).await?;
+    Ok(versioned(status, task.version, task))
 }
 
 /// A task that this caller may change.
@@ -84,7 +89,7 @@ fn todo() -> TaskState {
     TaskState::Todo
 }
 
-async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>) -> ApiResult<Versioned<Task>> {
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>) -> ApiResult<Response> {
     let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
     let id: TaskId = app.mint();
     let mutation = Mutation::CreateTask {
@@ -96,11 +101,11 @@ async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>)
         props: Value::Object(user_props(new.props)?),
     };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::CREATED).await
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<Versioned<Task>> {
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+async fn show(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<Response> {
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 #[derive(Deserialize)]
@@ -117,9 +122,9 @@ async fn edit(
     Id(id): Id<TaskId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<TaskPatch>,
-) -> ApiResult<Versioned<Task>> {
+) -> ApiResult<Response> {
     let task = writable(&app, &caller, id).await?;
-    expected.check(&task)?;
+    expected.check(task.version)?;
     let mutation = Mutation::UpdateTask {
         id,
         expected_version: task.version,
@@ -129,7 +134,7 @@ async fn edit(
         props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 async fn remove(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<StatusCode> {
