@@ -11,13 +11,26 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Schema {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-pub(super) fn text() -> Schema {
-    json!({"type": "string"})
+/// Schemas without parameters, each a function of its name.
+macro_rules! plain {
+    ($($(#[$doc:meta])* $name:ident: $schema:tt),* $(,)?) => {
+        $($(#[$doc])* pub(super) fn $name() -> Schema { json!($schema) })*
+    };
 }
 
-/// A secret is shown in one response only, and no copy of that response is kept for repeated requests.
-pub(super) fn secret() -> Schema {
-    json!({"type": "string", "format": SECRET})
+plain! {
+    text: {"type": "string"},
+    /// A secret is shown in one response only, and no copy of that response is kept for repeated requests.
+    secret: {"type": "string", "format": SECRET},
+    id: {"type": "string", "format": "uuid"},
+    time: {"type": "string", "format": "date-time"},
+    flag: {"type": "boolean"},
+    /// A count or position: not negative.
+    count: {"type": "integer", "minimum": 0},
+    amount: {"type": "number", "minimum": 0},
+    anything: {},
+    /// An object with any keys.
+    open: {"type": "object"},
 }
 
 const SECRET: &str = "password";
@@ -77,38 +90,8 @@ pub(super) fn words(most: usize) -> Schema {
     json!({"type": "string", "minLength": 1, "maxLength": most, "pattern": "\\S"})
 }
 
-pub(super) fn id() -> Schema {
-    json!({"type": "string", "format": "uuid"})
-}
-
-pub(super) fn time() -> Schema {
-    json!({"type": "string", "format": "date-time"})
-}
-
-pub(super) fn flag() -> Schema {
-    json!({"type": "boolean"})
-}
-
 pub(super) fn whole(least: i64, most: i64) -> Schema {
     json!({"type": "integer", "minimum": least, "maximum": most})
-}
-
-/// A count or position: not negative.
-pub(super) fn count() -> Schema {
-    json!({"type": "integer", "minimum": 0})
-}
-
-pub(super) fn amount() -> Schema {
-    json!({"type": "number", "minimum": 0})
-}
-
-pub(super) fn anything() -> Schema {
-    json!({})
-}
-
-/// An object with any keys.
-pub(super) fn open() -> Schema {
-    json!({"type": "object"})
 }
 
 /// An object with any keys and one schema for all values.

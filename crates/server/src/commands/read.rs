@@ -7,7 +7,7 @@ use crate::args::{DocArgs, ListArgs, LogArgs, Target};
 use crate::attach::Attached;
 use crate::failure::Failure;
 use crate::render::event_lines::EventLines;
-use crate::render::style::{fit, json_line, line, plain, width};
+use crate::render::style::{field, fit, json_line, line, plain, width};
 use crate::render::tree_view::TreeView;
 use crate::render::{show, status_color};
 use engine::batch::{RunRow, StepRow};
@@ -172,12 +172,13 @@ pub(crate) async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure>
 
 fn log_line(json: &str, event_lines: &mut EventLines) -> String {
     let event: Value = serde_json::from_str(json).unwrap_or_default();
-    let text = |name: &str| line(event[name].as_str().unwrap_or_default());
-    let headline = event_lines.line(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
-        Some(effect) => format!("{} {}", line(effect), line(event["payload"]["what"].as_str().unwrap_or_default())),
-        None => line(event["payload"]["tool"].as_str().unwrap_or_default()),
+    let payload = &event["payload"];
+    let headline = event_lines.line(&event).unwrap_or_else(|| match payload["effect"].as_str() {
+        Some(effect) => format!("{} {}", line(effect), field(payload, "what")),
+        None => field(payload, "tool"),
     });
-    format!("{:>6}  {}  {:<30} {}", event["seq"].to_string(), text("timestamp"), text("type"), headline)
+    let (seq, at, kind) = (event["seq"].to_string(), field(&event, "timestamp"), field(&event, "type"));
+    format!("{seq:>6}  {at}  {kind:<30} {headline}")
 }
 
 pub(crate) async fn report(session: &Session, run: String) -> Result<u8, Failure> {
@@ -245,8 +246,8 @@ pub(crate) async fn search(
     let path = format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(&query));
     let Some(page) = session.get::<Page<Value>>(&path).await? else { return Ok(0) };
     for hit in &page.items {
-        let text = |name: &str| line(hit[name].as_str().unwrap_or_default());
-        let (id, kind, title, excerpt) = (text("id"), text("kind"), text("title"), fit(&text("excerpt"), 100));
+        let [id, kind, title, excerpt] = ["id", "kind", "title", "excerpt"].map(|name| field(hit, name));
+        let excerpt = fit(&excerpt, 100);
         session.print_value(hit, &format!("{id}  {kind:<8}  {title}\n    {excerpt}"));
     }
     Ok(0)
