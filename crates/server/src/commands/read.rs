@@ -1,6 +1,6 @@
 //! Commands that only read: `ls show log report doc search`.
 
-use super::{Session, by_prefix, encoded, nodes, note, print};
+use super::{Session, all_pages, by_prefix, encoded, nodes, note, print};
 use crate::api::{Page, Workspace};
 use crate::api_client::{ApiClient, STORED};
 use crate::args::{DocArgs, ListArgs, LogArgs, Target};
@@ -205,25 +205,14 @@ async fn one_document(session: &Session, id: DocumentId) -> Result<u8, Failure> 
         print(&json_line(&text));
     } else {
         let document: Document = serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
-        let entries = entries(&reader.client, id).await?;
+        let path = format!("/api/documents/{id}/entries?limit=200");
+        let mut entries: Vec<Entry> = all_pages(&reader.client, &path, "before").await?;
+        // The newest come first.
+        entries.reverse();
         print(&markdown(&document, &entries));
     }
     reader.close().await;
     Ok(0)
-}
-
-/// All entries of a scratchpad, oldest first.
-async fn entries(client: &ApiClient, id: DocumentId) -> Result<Vec<Entry>, Failure> {
-    let mut all: Vec<Entry> = Vec::new();
-    loop {
-        let before = all.last().map(|entry| format!("&before={}", entry.position)).unwrap_or_default();
-        let page: Page<Entry> = client.get(&format!("/api/documents/{id}/entries?limit=200{before}")).await?;
-        all.extend(page.items);
-        if page.next_cursor.is_none() {
-            all.reverse();
-            return Ok(all);
-        }
-    }
 }
 
 fn markdown(document: &Document, entries: &[Entry]) -> String {
