@@ -1,6 +1,7 @@
 //! The route that pages through a run's log.
 
 use super::prelude::*;
+use super::query::AfterQuery;
 use engine::ids::RunId;
 use runtime::ports::Log;
 
@@ -16,17 +17,10 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-#[derive(Deserialize)]
-struct PageQuery {
-    #[serde(default)]
-    after: u64,
-    limit: Option<usize>,
-}
-
 async fn list(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
-    QueryString(query): QueryString<PageQuery>,
+    QueryString(query): QueryString<AfterQuery>,
 ) -> ApiResult<impl IntoResponse> {
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);

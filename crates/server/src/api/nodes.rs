@@ -2,6 +2,7 @@
 
 use super::commands::run_command;
 use super::prelude::*;
+use super::query::AfterQuery;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
@@ -190,17 +191,10 @@ async fn step(app: &AppState, caller: &Caller, node: &NodeRow) -> ApiResult<Valu
     Ok(Value::Null)
 }
 
-#[derive(Deserialize)]
-struct TimelineQuery {
-    #[serde(default)]
-    after: u64,
-    limit: Option<usize>,
-}
-
 async fn timeline(
     Context(app, caller): Context,
     path: NodePath,
-    QueryString(query): QueryString<TimelineQuery>,
+    QueryString(query): QueryString<AfterQuery>,
 ) -> PageResult<Value> {
     let node = find(&app, &caller, path.run, path.node).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);

@@ -73,12 +73,7 @@ struct ReadMarks {
     ids: Option<Vec<String>>,
 }
 
-#[derive(Serialize)]
-struct UnreadCount {
-    unread: u64,
-}
-
-async fn read(Context(app, caller): Context, JsonBody(marks): JsonBody<ReadMarks>) -> JsonResult<UnreadCount> {
+async fn read(Context(app, caller): Context, JsonBody(marks): JsonBody<ReadMarks>) -> JsonResult<Value> {
     let ids = marks.ids.unwrap_or_default();
     if ids.len() > MAX_MARKED {
         return Err(Problem::invalid(
@@ -89,5 +84,5 @@ async fn read(Context(app, caller): Context, JsonBody(marks): JsonBody<ReadMarks
     // Ids that do not exist or belong to others are ignored.
     let which: Vec<(RunId, u64)> = ids.iter().filter_map(|id| parse_id(id)).collect();
     app.store.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
-    Ok(Json(UnreadCount { unread: app.store.unread(caller.id()).await? }))
+    Ok(Json(json!({"unread": app.store.unread(caller.id()).await?})))
 }

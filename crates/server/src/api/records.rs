@@ -24,24 +24,18 @@ pub(super) fn run() -> Schema {
     }
 }
 
-pub(super) fn kind() -> Schema {
-    named("Kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
+/// Enumerations of the engine, by the names of their values.
+macro_rules! enumerations {
+    ($($function:ident: $name:literal of $type:ident),* $(,)?) => {
+        $(pub(super) fn $function() -> Schema {
+            named($name, one_of($type::ALL.iter().map(|value| value.name())))
+        })*
+    };
 }
 
-pub(super) fn status() -> Schema {
-    named("Status", one_of(Status::ALL.iter().map(|status| status.name())))
-}
-
-pub(super) fn scope() -> Schema {
-    named("Scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name())))
-}
-
-fn stop_reason() -> Schema {
-    named("StopReason", one_of(StopReason::ALL.iter().map(|reason| reason.name())))
-}
-
-fn node_status() -> Schema {
-    named("NodeStatus", one_of(NodeStatus::ALL.iter().map(|status| status.name())))
+enumerations! {
+    kind: "Kind" of Kind, status: "Status" of Status, scope: "Scope" of ScopeKind, stop_reason: "StopReason" of StopReason,
+    node_status: "NodeStatus" of NodeStatus, task_state: "TaskState" of TaskState, member_role: "MemberRole" of MemberRole,
 }
 
 fn role() -> Schema {
@@ -128,10 +122,6 @@ pub(super) fn author() -> Schema {
     record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())])
 }
 
-pub(super) fn member_role() -> Schema {
-    named("MemberRole", one_of(MemberRole::ALL.map(MemberRole::name)))
-}
-
 pub(super) fn project() -> Schema {
     record! { "Project":
         id: id(), title: text(), description: text(), props: open(), version: count(), created_at: time(),
@@ -152,10 +142,6 @@ pub(super) fn task() -> Schema {
         id: id(), project_id: id(), title: text(), description: text(), state: task_state(), props: open(),
         version: count(), created_at: time(), updated_at: time(),
     }
-}
-
-pub(super) fn task_state() -> Schema {
-    named("TaskState", one_of(TaskState::ALL.iter().map(|state| state.name())))
 }
 
 pub(super) fn edge() -> Schema {

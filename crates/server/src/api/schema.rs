@@ -131,26 +131,23 @@ macro_rules! form {
     };
 }
 
+/// A field and its schema.
+type Field<'a> = (&'a str, Schema);
+
 /// Like the macro, for computed fields.
-pub(super) fn record<const N: usize, const M: usize>(
-    required: [(&str, Schema); N],
-    optional: [(&str, Schema); M],
-) -> Schema {
+pub(super) fn record<const N: usize, const M: usize>(required: [Field; N], optional: [Field; M]) -> Schema {
     fields(required.into(), optional.into())
 }
 
 /// Like the macro, for computed fields.
-pub(super) fn form<const N: usize, const M: usize>(
-    required: [(&str, Schema); N],
-    optional: [(&str, Schema); M],
-) -> Schema {
+pub(super) fn form<const N: usize, const M: usize>(required: [Field; N], optional: [Field; M]) -> Schema {
     let mut schema = record(required, optional);
     schema["additionalProperties"] = Value::Bool(false);
     schema
 }
 
 /// Not generic, so that it is compiled once and not for each pair of lengths.
-fn fields(required: Vec<(&str, Schema)>, optional: Vec<(&str, Schema)>) -> Schema {
+fn fields(required: Vec<Field>, optional: Vec<Field>) -> Schema {
     let names = required.iter().map(|(name, _)| Value::from(*name)).collect();
     let fields = required.into_iter().chain(optional).map(|(name, schema)| (name.to_owned(), schema));
     let fields = Value::Object(fields.collect());
