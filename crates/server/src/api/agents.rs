@@ -100,12 +100,8 @@ pub(super) async fn owned(app: &AppState, caller: &Caller, name: &str) -> ApiRes
 async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
     let projects = app.store.projects(&record.scope(), None, MAX_PAGE).await?;
     let pad = app.store.scratchpad(record.id).await?;
-    let scratchpad = ScratchpadInfo {
-        version: pad.as_ref().map_or(0, |pad| pad.version),
-        characters: pad.as_ref().map_or(0, |pad| pad.characters),
-        limit: SCRATCHPAD_CHARACTERS,
-        at: pad.map(|pad| pad.at),
-    };
+    let (version, characters, at) = pad.map_or((0, 0, None), |pad| (pad.version, pad.characters, Some(pad.at)));
+    let scratchpad = ScratchpadInfo { version, characters, limit: SCRATCHPAD_CHARACTERS, at };
     let pending_lessons = app.store.pending_lessons(record.id).await?;
     Ok(AgentView { record, projects, scratchpad, pending_lessons })
 }
@@ -147,10 +143,10 @@ impl NewAgent {
     /// Applies the fields that are present. Only actions of the registry can be granted.
     fn applied(self, mut agent: AgentRecord) -> ApiResult<AgentRecord> {
         if let Some(name) = self.name {
-            agent.name = bounded(name, MAX_NAME).map_err(|why| Problem::invalid("bad_name", why))?;
+            agent.name = bounded("bad_name", name, MAX_NAME)?;
         }
         if let Some(identity) = self.identity {
-            agent.identity = bounded(identity, MAX_IDENTITY).map_err(|why| Problem::invalid("bad_identity", why))?;
+            agent.identity = bounded("bad_identity", identity, MAX_IDENTITY)?;
         }
         if let Some(mut actions) = self.actions {
             actions.sort();
@@ -164,13 +160,13 @@ impl NewAgent {
     }
 }
 
-fn bounded(text: String, most: usize) -> Result<String, String> {
-    match text.chars().count() {
-        characters if characters > most => {
-            Err(format!("the text has {characters} characters; at most {most} are allowed; nothing was changed"))
-        }
-        _ => Ok(text),
+fn bounded(slug: &str, text: String, most: usize) -> ApiResult<String> {
+    let characters = text.chars().count();
+    if characters > most {
+        let detail = format!("the text has {characters} characters; at most {most} are allowed; nothing was changed");
+        return Err(Problem::invalid(slug, detail));
     }
+    Ok(text)
 }
 
 fn grantable(actions: Vec<String>) -> ApiResult<Vec<String>> {

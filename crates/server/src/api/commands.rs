@@ -107,7 +107,6 @@ pub(crate) struct Answers {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuestionAnswer {
-    #[serde(default)]
     pub question_id: Option<QuestionId>,
     pub text: String,
 }

@@ -94,9 +94,7 @@ async fn make_code(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Login {
-    #[serde(default)]
     token: Option<String>,
-    #[serde(default)]
     code: Option<String>,
 }
 

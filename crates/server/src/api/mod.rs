@@ -125,7 +125,6 @@ pub(crate) struct HolderView {
     pub version: String,
     pub drives: Drives,
     /// Its address on the network.
-    #[serde(default)]
     pub url: Option<String>,
 }
 

@@ -215,11 +215,8 @@ pub(super) fn grant(word: &str) -> ApiResult<Grant> {
 
 fn granted(scopes: Option<Vec<String>>) -> ApiResult<Grant> {
     let Some(words) = scopes else { return Ok(Grant::Run) };
-    let mut highest = None;
-    for word in &words {
-        highest = highest.max(Some(grant(word)?));
-    }
-    highest.ok_or_else(|| {
+    let granted: Vec<Grant> = words.iter().map(|word| grant(word)).collect::<ApiResult<_>>()?;
+    granted.into_iter().max().ok_or_else(|| {
         Problem::invalid("unknown_scope", "scopes is empty; give some of read, run and admin; nothing was made")
     })
 }
