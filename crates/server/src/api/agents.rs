@@ -91,10 +91,7 @@ pub(crate) struct ScratchpadInfo {
 /// A subagent that the caller owns, by handle or id.
 pub(super) async fn owned(app: &AppState, caller: &Caller, name: &str) -> ApiResult<AgentRecord> {
     let known = app.store.agent(name).await?.filter(|agent| agent.owner == caller.id());
-    known.ok_or_else(|| Problem {
-        detail: "you own no subagent of that name; `pleach agent ls` lists yours".into(),
-        ..Problem::not_found("agent")
-    })
+    known.ok_or_else(|| Problem::missing("agent", "you own no subagent of that name; `pleach agent ls` lists yours"))
 }
 
 async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
@@ -326,9 +323,8 @@ async fn restore(
     let agent = owned(&app, &caller, &name).await?;
     let before = app.store.scratchpad_versions(agent.id, Some(version.saturating_add(1)), 1).await?;
     let old = before.into_iter().find(|pad| pad.version == version).ok_or_else(|| {
-        Problem::new(
-            StatusCode::NOT_FOUND,
-            "version_not_found",
+        Problem::missing(
+            "version",
             format!(
                 "the scratchpad has no version {version}; nothing was changed. The list of versions shows which exist"
             ),

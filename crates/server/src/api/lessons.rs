@@ -12,21 +12,17 @@ use engine::workspace::Mutation;
 use store::Lesson;
 
 pub(super) fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/agents/{handle}/lessons/{lesson}";
     vec![
         Route::get("/api/agents/{handle}/lessons", Read, "What it learned in runs, newest first", list)
             .query("status", one_of(LessonStatus::ALL.map(LessonStatus::name)))
             .returns_page(id(), schema())
             .personal(),
-        Route::post(
-            "/api/agents/{handle}/lessons/{lesson}",
-            Run,
-            "Promote a pending lesson to the scratchpad, or dismiss it",
-            settle,
-        )
-        .body(form([("action", one_of(["promote", "dismiss"]))], []))
-        .returns(200, schema())
-        .errors([409])
-        .personal(),
+        Route::post(ONE, Run, "Promote a pending lesson to the scratchpad, or dismiss it", settle)
+            .body(form([("action", one_of(["promote", "dismiss"]))], []))
+            .returns(200, schema())
+            .errors([409])
+            .personal(),
     ]
 }
 

@@ -12,6 +12,7 @@ use runtime::agents::AgentRecord;
 use store::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
 
 pub(super) fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/projects/{id}/members/{actor}";
     vec![
         Route::get("/api/projects/{id}/members", Read, "Who belongs to it, and who is invited", list)
             .returns(200, list_of(records::member())),
@@ -19,14 +20,9 @@ pub(super) fn routes() -> Vec<Route> {
             .body(form([("actor", text())], [("role", records::member_role())]))
             .returns(200, records::member())
             .personal(),
-        Route::delete(
-            "/api/projects/{id}/members/{actor}",
-            Run,
-            "Remove a member, leave, or withdraw an invitation",
-            remove,
-        )
-        .returns(200, records::member())
-        .personal(),
+        Route::delete(ONE, Run, "Remove a member, leave, or withdraw an invitation", remove)
+            .returns(200, records::member())
+            .personal(),
     ]
 }
 
@@ -159,9 +155,8 @@ async fn remove(Context(app, caller): Context, Path((project, name)): Path<(Stri
     let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
     access::read_project(&app, &caller, project).await?;
     let Some(member) = named(&app, project, &name).await? else {
-        return Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "member_not_found",
+        return Err(Problem::missing(
+            "member",
             format!(
                 "{name} is neither a member of this project nor invited to it; nothing was changed. `pleach project members` lists who is"
             ),

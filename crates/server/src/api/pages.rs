@@ -147,8 +147,8 @@ pub(super) fn problem(page: &Page) -> Problem {
     match page.status {
         403 if is_for_viewers => Problem::forbidden("viewer_only", error),
         403 => Problem::forbidden("action_forbidden", error),
-        404 if page.offers.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
-        404 => Problem::new(StatusCode::NOT_FOUND, "action_not_found", error),
+        404 if page.offers.is_empty() => Problem::missing("page", error),
+        404 => Problem::missing("action", error),
         _ => Problem::invalid("action_refused", error),
     }
 }

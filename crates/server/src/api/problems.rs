@@ -33,16 +33,17 @@ impl Problem {
 
     /// The same whether it does not exist or may not be seen.
     pub(crate) fn not_found(what: &str) -> Problem {
-        Problem::new(
-            StatusCode::NOT_FOUND,
-            format!("{what}_not_found"),
-            format!("there is no {what} with that id that you may see"),
-        )
+        Problem::missing(what, format!("there is no {what} with that id that you may see"))
+    }
+
+    /// The same with a detail of its own.
+    pub(crate) fn missing(what: &str, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, format!("{what}_not_found"), detail)
     }
 
     /// The same for an id or name in a request body.
     pub(crate) fn unknown(what: &str, id: &str) -> Problem {
-        Problem { detail: format!("there is no {what} {id} that you may see"), ..Problem::not_found(what) }
+        Problem::missing(what, format!("there is no {what} {id} that you may see"))
     }
 
     pub(crate) fn with(self, name: &'static str, value: Value) -> Problem {

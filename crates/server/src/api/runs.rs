@@ -4,7 +4,7 @@ use super::brief::{self, NewRun};
 use super::prelude::*;
 use super::{agents, auth};
 use engine::batch::{IterationRow, RunRow, StepRow};
-use engine::ids::{self, RunId};
+use engine::ids::RunId;
 use engine::run::{Kind, Status};
 use runtime::ports::RunFilter;
 use store::Removed;
@@ -12,6 +12,7 @@ use store::Removed;
 const MOST_ITERATIONS: usize = 10_000;
 
 pub(super) fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/runs/{id}";
     vec![
         Route::get("/api/runs", Read, "Runs, newest first, without nodes", list)
             .query("kind", records::kind())
@@ -26,15 +27,9 @@ pub(super) fn routes() -> Vec<Route> {
             .returns(201, records::run())
             .returns(200, records::run())
             .errors([404]),
-        Route::get("/api/runs/{id}", Read, "A run with metrics, budgets, plan and questions", show)
-            .returns(200, records::run()),
-        Route::delete(
-            "/api/runs/{id}",
-            Run,
-            "Remove a run that has ended, with its log; what it made for people stays",
-            remove,
-        )
-        .returns_empty(204),
+        Route::get(ONE, Read, "A run with metrics, budgets, plan and questions", show).returns(200, records::run()),
+        Route::delete(ONE, Run, "Remove a run that has ended, with its log; what it made for people stays", remove)
+            .returns_empty(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
             .query("after", count())
             .query("limit", whole(1, MOST_ITERATIONS as i64))
@@ -188,15 +183,10 @@ async fn report_markdown(Context(app, caller): Context, Id(id): Id<RunId>) -> Ap
 
 async fn with_report(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
     let run = caller.run(app, id).await?;
-    match run.report.is_null() {
-        true => Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "report_not_found",
-            format!(
-                "run {id} has no report yet, because it is {}; a report is written when a run ends",
-                run.status.name()
-            ),
-        )),
-        false => Ok(run),
+    if run.report.is_null() {
+        let status = run.status.name();
+        let detail = format!("run {id} has no report yet, because it is {status}; a report is written when a run ends");
+        return Err(Problem::missing("report", detail));
     }
+    Ok(run)
 }

@@ -161,8 +161,7 @@ impl Ignored {
             Distrust::New | Distrust::Declined => "is not trusted".into(),
             Distrust::Changed => "has changed since you trusted it".into(),
             Distrust::ReadsMore(names) => {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                format!("reads {} now, which you were not shown when you trusted it", names.join(", "))
+                format!("reads {} now, which you were not shown when you trusted it", trust_preview::list(names))
             }
         };
         let keys = self.file.keys().join(", ");

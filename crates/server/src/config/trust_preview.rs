@@ -117,7 +117,7 @@ fn meaning(key: &str) -> &'static str {
     }
 }
 
-fn list(names: &BTreeSet<String>) -> String {
+pub(crate) fn list(names: &BTreeSet<String>) -> String {
     names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
