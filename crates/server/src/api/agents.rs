@@ -140,10 +140,10 @@ impl NewAgent {
     /// Applies the fields that are present. Only actions of the registry can be granted.
     fn applied(self, mut agent: AgentRecord) -> ApiResult<AgentRecord> {
         if let Some(name) = self.name {
-            agent.name = bounded("bad_name", name, MAX_NAME)?;
+            agent.name = bounded(name, MAX_NAME).map_err(|why| Problem::invalid("bad_name", why))?;
         }
         if let Some(identity) = self.identity {
-            agent.identity = bounded("bad_identity", identity, MAX_IDENTITY)?;
+            agent.identity = bounded(identity, MAX_IDENTITY).map_err(|why| Problem::invalid("bad_identity", why))?;
         }
         if let Some(mut actions) = self.actions {
             actions.sort();
@@ -157,13 +157,13 @@ impl NewAgent {
     }
 }
 
-fn bounded(slug: &str, text: String, most: usize) -> ApiResult<String> {
-    let characters = text.chars().count();
-    if characters > most {
-        let detail = format!("the text has {characters} characters; at most {most} are allowed; nothing was changed");
-        return Err(Problem::invalid(slug, detail));
+fn bounded(text: String, most: usize) -> Result<String, String> {
+    match text.chars().count() {
+        characters if characters > most => {
+            Err(format!("the text has {characters} characters; at most {most} are allowed; nothing was changed"))
+        }
+        _ => Ok(text),
     }
-    Ok(text)
 }
 
 fn grantable(actions: Vec<String>) -> ApiResult<Vec<String>> {
