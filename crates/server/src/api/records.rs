@@ -34,8 +34,13 @@ macro_rules! enumerations {
 }
 
 enumerations! {
-    kind: "Kind" of Kind, status: "Status" of Status, scope: "Scope" of ScopeKind, stop_reason: "StopReason" of StopReason,
-    node_status: "NodeStatus" of NodeStatus, task_state: "TaskState" of TaskState, member_role: "MemberRole" of MemberRole,
+    kind: "Kind" of Kind,
+    status: "Status" of Status,
+    scope: "Scope" of ScopeKind,
+    stop_reason: "StopReason" of StopReason,
+    node_status: "NodeStatus" of NodeStatus,
+    task_state: "TaskState" of TaskState,
+    member_role: "MemberRole" of MemberRole,
 }
 
 fn role() -> Schema {
