@@ -42,14 +42,12 @@ enum Transport {
         headers: Box<HeaderMap>,
         peer: Option<ConnectInfo<SocketAddr>>,
     },
-    Socket {
+    Remote {
         client: reqwest::Client,
-        _path: Arc<ShortPath>,
-    },
-    /// A server on the network; the owner of the token acts.
-    Network {
-        client: reqwest::Client,
+        /// The beginning of every URL.
         server: String,
+        /// None on the network, where the owner of the token acts.
+        socket: Option<Arc<ShortPath>>,
     },
 }
 
@@ -103,7 +101,8 @@ impl ApiClient {
             .read_timeout(READ_TIMEOUT)
             .build()
             .map_err(|error| failed(&error))?;
-        Ok(ApiClient { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
+        let transport = Transport::Remote { client, server: "http://pleach".into(), socket: Some(Arc::new(path)) };
+        Ok(ApiClient { transport, actor: actor.to_owned() })
     }
 
     pub(crate) fn to_server(server: &str, token: Option<&str>) -> Result<ApiClient, Failure> {
@@ -121,7 +120,7 @@ impl ApiClient {
             .read_timeout(READ_TIMEOUT);
         let client = client.build().map_err(|error| unusable(&error.to_string()))?;
         let server = server.trim_end_matches('/').to_owned();
-        Ok(ApiClient { transport: Transport::Network { client, server }, actor: String::new() })
+        Ok(ApiClient { transport: Transport::Remote { client, server, socket: None }, actor: String::new() })
     }
 
     /// Whether another process answers.
@@ -133,13 +132,11 @@ impl ApiClient {
         let own: &(dyn std::error::Error + 'static) = error;
         let why = std::iter::successors(Some(own), |error| error.source()).last().unwrap_or(own);
         ApiError::Gone(match &self.transport {
-            Transport::Socket { .. } if error.is_timeout() => {
-                format!(
-                    "the process that holds the database has not answered for {} s; it may be stopped",
-                    READ_TIMEOUT.as_secs()
-                )
+            Transport::Remote { server, socket: None, .. } => format!("the server {server} does not answer: {why}"),
+            _ if error.is_timeout() => {
+                let seconds = READ_TIMEOUT.as_secs();
+                format!("the process that holds the database has not answered for {seconds} s; it may be stopped")
             }
-            Transport::Network { server, .. } => format!("the server {server} does not answer: {why}"),
             _ => format!("the connection to the process that holds the database was lost: {why}"),
         })
     }
@@ -199,28 +196,19 @@ impl ApiClient {
                 let status = response.status();
                 Ok((status, response.into_body().into_data_stream().map_err(|error| error.to_string()).boxed()))
             }
-            Transport::Socket { client, .. } => {
-                let request = client.request(method, format!("http://pleach{path}"));
-                self.send_over(request.header(ACTOR_HEADER, &self.actor), body).await
-            }
-            Transport::Network { client, server } => {
-                self.send_over(client.request(method, format!("{server}{path}")), body).await
+            Transport::Remote { client, server, socket } => {
+                let mut request = client.request(method, format!("{server}{path}"));
+                if socket.is_some() {
+                    request = request.header(ACTOR_HEADER, &self.actor);
+                }
+                if let Some(body) = body {
+                    request = request.header(header::CONTENT_TYPE, "application/json").body(body);
+                }
+                let response = request.send().await.map_err(|error| self.gone(&error))?;
+                let status = response.status();
+                Ok((status, response.bytes_stream().map_err(|error| error.to_string()).boxed()))
             }
         }
-    }
-
-    async fn send_over(
-        &self,
-        request: reqwest::RequestBuilder,
-        body: Option<String>,
-    ) -> Result<(StatusCode, Chunks), ApiError> {
-        let request = match body {
-            Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body),
-            None => request,
-        };
-        let response = request.send().await.map_err(|error| self.gone(&error))?;
-        let status = response.status();
-        Ok((status, response.bytes_stream().map_err(|error| error.to_string()).boxed()))
     }
 }
 

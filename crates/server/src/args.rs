@@ -140,7 +140,7 @@ pub(crate) enum Command {
     Demo(crate::commands::DemoArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// What to achieve; `-` reads it from standard input
     pub objective: String,

@@ -176,11 +176,9 @@ pub(crate) async fn to_read(config: &Config, actor: &str) -> Result<Option<Attac
     let live = Live::default();
     // Another process may start to write to the database while this one reads.
     live.follow_other_processes(store.clone());
-    let app = app(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
-    Ok(Some(Attached {
-        client: ApiClient::to_router(api::router(Arc::new(app), RequestSource::Private), actor),
-        held: None,
-    }))
+    let app = AppState::reading(store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
+    let router = api::router(Arc::new(configured(config, app)), RequestSource::Private);
+    Ok(Some(Attached { client: ApiClient::to_router(router, actor), held: None }))
 }
 
 /// Attaches for commands or for driving: holds the database, or talks to its holder.
@@ -286,7 +284,7 @@ async fn hold_database(
             senders.push(BackgroundTask::start(|stop| tracer.serve(commits, stop)));
         }
     }
-    let app = app(config, store, catalogue, clock, live);
+    let app = configured(config, AppState::reading(store, catalogue, clock, live));
     let (commands, drives) = (Some(drive.commands()), scope.drives());
     let app = Arc::new(AppState { commands, drives, webhook_sender: Some(webhook_sender), ..app });
     if let Some(local) = app.store.actor(LOCAL_HANDLE).await.map_err(|error| unusable(config, &error))? {
@@ -314,15 +312,8 @@ fn private(config: &Config) -> PrivateAddresses {
     if config.webhooks_private.value { PrivateAddresses::Allowed } else { PrivateAddresses::Refused }
 }
 
-/// The state of a process that only reads the database.
-fn app(
-    config: &Config,
-    store: Arc<SqlStore>,
-    catalogue: Arc<Catalogue>,
-    clock: Arc<dyn Clock>,
-    live: Live,
-) -> AppState {
-    let mut app = AppState::reading(store, catalogue, clock, live);
+/// The state with what the configuration says about addresses.
+fn configured(config: &Config, mut app: AppState) -> AppState {
     app.origin.public = config.public_url.as_ref().map(|url| url.value.clone());
     app.private = private(config);
     app

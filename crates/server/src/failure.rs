@@ -1,9 +1,8 @@
 //! The error of a command: a message for people and an exit code for scripts.
 
-use std::fmt;
-
 /// `code` follows the table of exit codes in the README: 1 failed, 2 usage, 7 unreachable.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub(crate) struct Failure {
     pub code: u8,
     pub message: String,
@@ -25,11 +24,3 @@ impl Failure {
         Failure { code: 7, message: message.into() }
     }
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failure {}

@@ -93,10 +93,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
 /// 304 when the client has this tag already.
 fn unless_cached(headers: &HeaderMap, tag: &str, bytes: &'static [u8]) -> Response<Body> {
     let cached = headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == tag.as_bytes());
-    let mut response = match cached {
-        true => Response::new(Body::empty()),
-        false => Response::new(Body::from(bytes)),
-    };
+    let mut response = Response::new(if cached { Body::empty() } else { Body::from(bytes) });
     if cached {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }

@@ -1,15 +1,11 @@
 //! Authorization checks of the handlers: who may see, steer and write a run or a project. A caller who may not see
 //! something gets 404; one who may see it and not change it gets 403. Roles themselves are the store's and the engine's.
 
-use super::caller::Caller;
-use super::problems::Problem;
-use super::{ApiResult, AppState};
-use axum::http::StatusCode;
+use super::prelude::*;
 use engine::batch::RunRow;
 use engine::ids::{ProjectId, RunId};
 use engine::member_role::MemberRole;
 use engine::workspace::Project;
-use runtime::ports::Library;
 
 /// A run this caller may see, or the same 404 as for one that does not exist.
 pub(super) async fn see_run(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
@@ -54,8 +50,7 @@ pub(super) async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) 
     let project = read_project(app, caller, id).await?;
     match role_in(app, caller, id).await? {
         Some(MemberRole::Owner) => Ok(project),
-        _ => Err(Problem::new(
-            StatusCode::FORBIDDEN,
+        _ => Err(Problem::forbidden(
             "project_owner_only",
             "only owners of a project may invite or remove people, change roles, or remove the project; nothing was changed",
         )),
@@ -83,5 +78,5 @@ pub(super) async fn roles_in(
 }
 
 fn viewer_only(detail: &str) -> Problem {
-    Problem::new(StatusCode::FORBIDDEN, "viewer_only", detail)
+    Problem::forbidden("viewer_only", detail)
 }

@@ -1,22 +1,9 @@
 //! Routes for actors (the people and subagents that the caller may know of), and for the models a run can use.
 
-use super::caller::{Caller, Context, JsonBody};
-use super::problems::Problem;
-use super::query::{MAX_PAGE, PageQuery, QueryString};
-use super::route::Access::{Admin, Read};
-use super::route::Route;
-use super::schema::{count, form, id, list as list_of, nullable, one_of, open, page, text};
-use super::{ApiResult, AppState, Page, records, runs};
-use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
+use super::prelude::*;
 use engine::actor::ActorKind;
 use engine::ids::ActorId;
 use engine::workspace::ActorRecord;
-use runtime::ports::Library;
-use serde::Deserialize;
-use serde_json::Value;
-use std::sync::Arc;
 
 pub(super) fn routes() -> Vec<Route> {
     let model = record! { "Model":
@@ -44,7 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(
     Context(app, caller): Context,
     QueryString(query): QueryString<PageQuery<ActorId>>,
-) -> ApiResult<Json<Page<ActorRecord>>> {
+) -> PageResult<ActorRecord> {
     let (limit, slice) = query.slice(MAX_PAGE);
     let known = match caller.is_admin() {
         true => app.store.actors(slice).await?,
@@ -68,8 +55,7 @@ async fn create(
     app.commands()?;
     let handle = free_handle(&app, new.handle).await?;
     let name = new.name.unwrap_or_else(|| handle.clone());
-    let actor =
-        ActorRecord { id: runs::mint(&app), kind: ActorKind::Person, handle, name, created_at: app.clock.now() };
+    let actor = ActorRecord { id: app.mint(), kind: ActorKind::Person, handle, name, created_at: app.clock.now() };
     app.store.create_actor(actor.clone()).await?;
     Ok((StatusCode::CREATED, Json(actor)))
 }
@@ -84,8 +70,7 @@ pub(super) async fn free_handle(app: &AppState, handle: String) -> ApiResult<Str
         ));
     }
     if app.store.actor(&handle).await?.is_some() {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
+        return Err(Problem::conflict(
             "handle_taken",
             format!("the handle {handle} is taken; nothing was changed. Choose another"),
         ));

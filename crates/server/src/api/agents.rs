@@ -1,16 +1,11 @@
 //! Routes for subagents and their scratchpads. Only their owner sees them; for everybody else they do not exist.
 
+use super::actors;
 use super::auth::{RequestSource, limit_rate};
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::query::{MAX_PAGE, PageQuery, QueryString};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{Schema, count, form, id, list as list_of, nullable, record, text, time};
-use super::version::{HasVersion, stale, write};
-use super::{ApiResult, AppState, Page, access, actors, records, runs};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::{Extension, Json};
+use super::prelude::*;
+use super::version::{stale, write};
+use axum::Extension;
+use axum::http::HeaderMap;
 use effects::tools::{Action, Authorization, Registry};
 use engine::ids::{ActorId, ProjectId};
 use engine::member_role::MemberRole;
@@ -18,9 +13,6 @@ use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::time::Timestamp;
 use engine::workspace::Mutation;
 use runtime::agents::{AgentRecord, ScratchpadVersion};
-use runtime::ports::Library;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 const MAX_IDENTITY: usize = 20_000;
 const MAX_NAME: usize = 200;
@@ -96,30 +88,17 @@ pub(crate) struct ScratchpadInfo {
     pub at: Option<Timestamp>,
 }
 
-impl HasVersion for AgentView {
-    fn version(&self) -> i64 {
-        self.record.version
-    }
-}
-
 /// A subagent that the caller owns, by handle or id.
 pub(super) async fn owned(app: &AppState, caller: &Caller, name: &str) -> ApiResult<AgentRecord> {
     let known = app.store.agent(name).await?.filter(|agent| agent.owner == caller.id());
-    known.ok_or_else(|| Problem {
-        detail: "you own no subagent of that name; `pleach agent ls` lists yours".into(),
-        ..Problem::not_found("agent")
-    })
+    known.ok_or_else(|| Problem::missing("agent", "you own no subagent of that name; `pleach agent ls` lists yours"))
 }
 
 async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
     let projects = app.store.projects(&record.scope(), None, MAX_PAGE).await?;
     let pad = app.store.scratchpad(record.id).await?;
-    let scratchpad = ScratchpadInfo {
-        version: pad.as_ref().map_or(0, |pad| pad.version),
-        characters: pad.as_ref().map_or(0, |pad| pad.characters),
-        limit: MAX_SCRATCHPAD_CHARS,
-        at: pad.map(|pad| pad.at),
-    };
+    let (version, characters, at) = pad.map_or((0, 0, None), |pad| (pad.version, pad.characters, Some(pad.at)));
+    let scratchpad = ScratchpadInfo { version, characters, limit: MAX_SCRATCHPAD_CHARS, at };
     let pending_lessons = app.store.pending_lessons(record.id).await?;
     Ok(AgentView { record, projects, scratchpad, pending_lessons })
 }
@@ -127,7 +106,7 @@ async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
 async fn list(
     Context(app, caller): Context,
     QueryString(query): QueryString<PageQuery<ActorId>>,
-) -> ApiResult<Json<Page<AgentView>>> {
+) -> PageResult<AgentView> {
     let (limit, slice) = query.slice(MAX_PAGE);
     let found = app.store.agents(caller.id(), slice).await?;
     let Page { items, next_cursor } = Page::cut(found, limit, |agent| agent.id.to_string());
@@ -215,7 +194,7 @@ async fn create(
     let projects = visible_projects(&app, &caller, new.projects.as_deref().unwrap_or_default()).await?;
     let now = app.clock.now();
     let fresh = AgentRecord {
-        id: runs::mint(&app),
+        id: app.mint(),
         name: handle.clone(),
         handle,
         owner: caller.id(),
@@ -258,7 +237,7 @@ async fn add_to_project(app: &AppState, caller: &Caller, project: ProjectId, age
     Ok(app.store.grant(project, agent, MemberRole::Editor.min(own)).await?)
 }
 
-async fn show(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<AgentView>> {
+async fn show(Context(app, caller): Context, Id(name): Id<String>) -> JsonResult<AgentView> {
     let agent = owned(&app, &caller, &name).await?;
     view(&app, agent).await.map(Json)
 }
@@ -268,7 +247,7 @@ async fn edit(
     Id(name): Id<String>,
     headers: HeaderMap,
     JsonBody(patch): JsonBody<NewAgent>,
-) -> ApiResult<Json<AgentView>> {
+) -> JsonResult<AgentView> {
     app.commands()?;
     let agent = owned(&app, &caller, &name).await?;
     let expected =
@@ -315,7 +294,7 @@ fn pad_json(pad: Option<ScratchpadVersion>) -> Value {
     json
 }
 
-async fn scratchpad(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<Value>> {
+async fn scratchpad(Context(app, caller): Context, Id(name): Id<String>) -> JsonResult<Value> {
     let agent = owned(&app, &caller, &name).await?;
     Ok(Json(pad_json(app.store.scratchpad(agent.id).await?)))
 }
@@ -324,7 +303,7 @@ async fn versions(
     Context(app, caller): Context,
     Id(name): Id<String>,
     QueryString(query): QueryString<PageQuery<i64>>,
-) -> ApiResult<Json<Page<Value>>> {
+) -> PageResult<Value> {
     let agent = owned(&app, &caller, &name).await?;
     let (limit, slice) = query.slice(50);
     let found = app.store.scratchpad_versions(agent.id, slice.after, slice.limit).await?;
@@ -342,13 +321,12 @@ async fn restore(
     Context(app, caller): Context,
     Id(name): Id<String>,
     JsonBody(Restore { version }): JsonBody<Restore>,
-) -> ApiResult<Json<Value>> {
+) -> JsonResult<Value> {
     let agent = owned(&app, &caller, &name).await?;
     let before = app.store.scratchpad_versions(agent.id, Some(version.saturating_add(1)), 1).await?;
     let old = before.into_iter().find(|pad| pad.version == version).ok_or_else(|| {
-        Problem::new(
-            StatusCode::NOT_FOUND,
-            "version_not_found",
+        Problem::missing(
+            "version",
             format!(
                 "the scratchpad has no version {version}; nothing was changed. The list of versions shows which exist"
             ),
@@ -357,13 +335,13 @@ async fn restore(
     rewrite(&app, &caller, agent.id, old.content).await
 }
 
-async fn clear(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<Value>> {
+async fn clear(Context(app, caller): Context, Id(name): Id<String>) -> JsonResult<Value> {
     let agent = owned(&app, &caller, &name).await?;
     rewrite(&app, &caller, agent.id, String::new()).await
 }
 
 /// Writes a new version after the newest one, unless the content is the same.
-async fn rewrite(app: &AppState, caller: &Caller, agent: ActorId, content: String) -> ApiResult<Json<Value>> {
+async fn rewrite(app: &AppState, caller: &Caller, agent: ActorId, content: String) -> JsonResult<Value> {
     let newest = app.store.scratchpad(agent).await?;
     let based_on = newest.as_ref().map_or(0, |pad| pad.version);
     if newest.as_ref().map_or("", |pad| pad.content.as_str()) != content {

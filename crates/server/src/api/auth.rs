@@ -15,7 +15,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use runtime::ports::{LOCAL_HANDLE, Library};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -40,15 +40,12 @@ pub(crate) struct RouteAuth {
     pub rules: RouteRules,
 }
 
-pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Response {
+pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     if guard.needs_no_credential(&parts) {
-        return next.run(Request::from_parts(parts, body)).await;
+        return Ok(next.run(Request::from_parts(parts, body)).await);
     }
-    let caller = match guard.allow(&parts).await {
-        Ok(caller) => caller,
-        Err(problem) => return problem.into_response(),
-    };
+    let caller = guard.allow(&parts).await?;
     if let Some(connection) = parts.extensions.get::<Connection>() {
         connection.authenticate();
     }
@@ -58,7 +55,7 @@ pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next
     let request = Request::from_parts(parts, body);
     match request.method() == Method::POST && request.headers().contains_key(idempotency::HEADER) {
         true => idempotency::run_once(&guard.app, by, guard.rules.returns_secret, request, next).await,
-        false => next.run(request).await,
+        false => Ok(next.run(request).await),
     }
 }
 
@@ -86,8 +83,7 @@ impl RouteAuth {
             return Err(bound());
         }
         if caller.agent.is_some() && !self.rules.for_agents && !request.method.is_safe() {
-            return Err(Problem::new(
-                StatusCode::FORBIDDEN,
+            return Err(Problem::forbidden(
                 "agents_act_on_pages",
                 "subagents make changes only through the actions of pages; nothing was changed. GET /whoami lists what this subagent may do",
             ));
@@ -122,8 +118,7 @@ impl RouteAuth {
     ) -> Result<Caller, Problem> {
         let (text, kind) = credential.ok_or_else(unauthorized)?;
         if kind == CredentialKind::Session && !request.method.is_safe() && !from_own_page(&request.headers) {
-            return Err(Problem::new(
-                StatusCode::FORBIDDEN,
+            return Err(Problem::forbidden(
                 "foreign_origin",
                 "a browser session can change things only from this server's own pages; nothing was changed. Programs send a token instead",
             ));
@@ -220,16 +215,14 @@ pub(crate) fn unauthorized() -> Problem {
 
 /// Bound tokens cannot act for their person as a whole.
 pub(crate) fn bound() -> Problem {
-    Problem::new(
-        StatusCode::FORBIDDEN,
+    Problem::forbidden(
         "bound_token",
         "this token is restricted to projects and cannot make this request; nothing was changed. Use a token without projects",
     )
 }
 
 pub(crate) fn insufficient(needed: Access) -> Problem {
-    Problem::new(
-        StatusCode::FORBIDDEN,
+    Problem::forbidden(
         "insufficient_scope",
         format!("this request needs a token with the scope {}; nothing was changed", needed.name()),
     )

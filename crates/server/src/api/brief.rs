@@ -1,10 +1,8 @@
 //! Turns the body of `POST /api/runs` into a run's brief: everything the run may do, checked before its first event. A refusal
 //! names the value and the limit, and then nothing is recorded.
 
-use super::caller::Caller;
-use super::problems::Problem;
-use super::schema::{Schema, form, id, list, text, up_to, whole, words};
-use super::{AppState, agents, auth, records};
+use super::prelude::*;
+use super::{agents, auth};
 use crate::catalogue::ToolGrant;
 use crate::config::models::ModelNames;
 use engine::answer::nullable;
@@ -16,8 +14,6 @@ use engine::run::{Criterion, Kind, ScopeKind, check_agents};
 use engine::task::MAX_STEPS_PER_TASK;
 use engine::workspace::Scope;
 use runtime::agents::AgentRecord;
-use runtime::ports::Library;
-use serde::{Deserialize, Serialize};
 
 /// Published for clients; the engine enforces it.
 const MAX_OBJECTIVE: usize = 32_768;
@@ -63,8 +59,8 @@ pub(super) fn schema() -> Schema {
     let names = form([], [("fast", text()), ("balanced", text()), ("powerful", text())]);
     form! { "NewRun":
         kind: records::kind(), objective: words(MAX_OBJECTIVE);
-        id: id(), scope: records::scope(), project_ids: list(id()),
-        success_criteria: up_to(MAX_CRITERIA, words(MAX_CRITERION)), tools: list(text()),
+        id: id(), scope: records::scope(), project_ids: list_of(id()),
+        success_criteria: up_to(MAX_CRITERIA, words(MAX_CRITERION)), tools: list_of(text()),
         budgets: records::budgets(), model: text(), models: names, agent: text(),
         max_steps: whole(1, MAX_STEPS_PER_TASK.into()), agents: up_to(MAX_AGENTS_PER_RUN, text()),
     }

@@ -174,30 +174,38 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _app: &Arc<AppState>) -> Result<Self, Problem> {
-        let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
-        let takes = request.extensions().get::<BodySchema>().cloned();
-        let bytes = read_body(request.into_body()).await?;
-        if !bytes.is_empty() && !is_json {
-            return Err(Problem::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
-                "the request body must be JSON with the header Content-Type: application/json; nothing was changed",
-            ));
-        }
-        let body: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        if engine::json::is_too_deep(body) {
-            let detail =
-                format!("the body is nested deeper than {} levels; nothing was changed", engine::json::MAX_DEPTH);
-            return Err(unreadable(detail));
-        }
-        let misfit = takes.and_then(|takes| takes.misfit(body));
-        if let Some(misfit) = misfit {
-            return Err(unreadable(format_args!("the body cannot be used: {misfit}; nothing was changed")));
-        }
-        serde_json::from_slice(body)
-            .map(JsonBody)
-            .map_err(|error| unreadable(format_args!("the body cannot be used: {error}; nothing was changed")))
+        let body = json_body(request).await?;
+        serde_json::from_slice(&body).map(JsonBody).map_err(|error| misfit(&error.to_string()))
     }
+}
+
+/// Everything but the deserialization: not generic, so that it is compiled once and not for every body.
+async fn json_body(request: Request) -> Result<Bytes, Problem> {
+    let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
+    let schema = request.extensions().get::<BodySchema>().cloned();
+    let mut body = read_body(request.into_body()).await?;
+    if !body.is_empty() && !is_json {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_media_type",
+            "the request body must be JSON with the header Content-Type: application/json; nothing was changed",
+        ));
+    }
+    if body.is_empty() {
+        body = Bytes::from_static(b"{}");
+    }
+    if engine::json::is_too_deep(&body) {
+        let most = engine::json::MAX_DEPTH;
+        return Err(unreadable(format_args!("the body is nested deeper than {most} levels; nothing was changed")));
+    }
+    match schema.and_then(|schema| schema.misfit(&body)) {
+        Some(why) => Err(misfit(&why)),
+        None => Ok(body),
+    }
+}
+
+fn misfit(why: &str) -> Problem {
+    unreadable(format_args!("the body cannot be used: {why}; nothing was changed"))
 }
 
 /// Reads a body to its end, within limits of time and size.

@@ -1,15 +1,7 @@
 //! Routes that command a run: answers, messages, limits, pause, cancel. Each is one engine command, and each response is the
 //! run as it stands afterwards.
 
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::route::Access::Run;
-use super::route::Route;
-use super::schema::{Schema, form, id, list, one_of, text, words};
-use super::{ApiResult, AppState, access, records};
-use axum::Json;
-use axum::extract::Path;
-use axum::http::StatusCode;
+use super::prelude::*;
 use engine::answer::nullable;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
@@ -18,10 +10,8 @@ use engine::facts::effect::Decision;
 use engine::ids::{NodeId, QuestionId, RunId};
 use engine::run::{Command, Lane, Refusal, Remedy, UserAnswer};
 use runtime::CommandError;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-pub(super) type RunResult = ApiResult<Json<RunRow>>;
+pub(super) type RunResult = JsonResult<RunRow>;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -29,7 +19,7 @@ pub(super) fn routes() -> Vec<Route> {
         without_body("/api/runs/{id}/pause", "Let calls in flight finish and start no more", Command::Pause),
         without_body("/api/runs/{id}/resume", "Let a paused run go on", Command::Resume),
         Route::post("/api/runs/{id}/respond", Run, "Answer questions and go on", respond)
-            .body(form([("answers", list(answer()))], [("budgets", records::budgets())]))
+            .body(form([("answers", list_of(answer()))], [("budgets", records::budgets())]))
             .returns_run(),
         Route::post("/api/runs/{id}/continue", Run, "Continue a stopped or failed run", continue_run)
             .body(form([], [("budgets", records::budgets()), ("message", text())]))
@@ -117,7 +107,6 @@ pub(crate) struct Answers {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuestionAnswer {
-    #[serde(default)]
     pub question_id: Option<QuestionId>,
     pub text: String,
 }

@@ -1,23 +1,13 @@
 //! Routes for documents: those of people, who edit them, and those of the platform, which people only read.
 
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
+use super::prelude::*;
 use super::projects::{self, MAX_TITLE, checked_title};
-use super::query::{MAX_PAGE, QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{Schema, count, form, id, nullable, open, page, text, time, whole, words};
-use super::version::{IfMatch, Versioned, write};
-use super::{ApiResult, AppState, Page, access, records, runs, version};
-use axum::Json;
-use axum::http::StatusCode;
+use super::version::{self, IfMatch, versioned, write};
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
-use runtime::ports::{DocumentFilter, Library, Slice};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use store::DocumentVersion;
-use store::Removed;
+use runtime::ports::DocumentFilter;
+use serde_json::Map;
+use store::{DocumentVersion, Removed};
 
 const DEFAULT_TYPE: &str = "document.note";
 const MAX_TYPE: usize = 100;
@@ -84,6 +74,11 @@ async fn visible(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<D
     app.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
 }
 
+async fn shown(app: &AppState, caller: &Caller, id: DocumentId, status: StatusCode) -> ApiResult<Response> {
+    let document = visible(app, caller, id).await?;
+    Ok(versioned(status, document.version, document))
+}
+
 /// The same check without reading the text.
 async fn check_visible(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<()> {
     let visible = app.store.sees_document(&caller.scope(), id).await?;
@@ -100,8 +95,7 @@ async fn writable(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<
 /// Refuses documents that belong to a run: only the run writes them, while everybody may read, link and copy them.
 fn not_platform(document: Document) -> ApiResult<Document> {
     match document.is_platform() {
-        true => Err(Problem::new(
-            StatusCode::CONFLICT,
+        true => Err(Problem::conflict(
             "platform_document",
             "only its run writes this document; nothing was changed. Copy it to change it",
         )),
@@ -121,10 +115,7 @@ struct ListQuery {
     limit: Option<usize>,
 }
 
-async fn list(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<Document>>> {
+async fn list(Context(app, caller): Context, QueryString(query): QueryString<ListQuery>) -> PageResult<Document> {
     let limit = page_limit(query.limit, 50);
     let filter = DocumentFilter {
         project_id: query.project_id,
@@ -159,9 +150,9 @@ struct NewDocument {
     props: Map<String, Value>,
 }
 
-async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocument>) -> ApiResult<Versioned<Document>> {
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocument>) -> ApiResult<Response> {
     let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
-    let id: DocumentId = runs::mint(&app);
+    let id: DocumentId = app.mint();
     let mut mutations = vec![Mutation::CreateDocument {
         id,
         project_id,
@@ -172,11 +163,11 @@ async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocume
     }];
     if let Some(parent) = new.parent_document_id {
         let src = visible(&app, &caller, parent).await?.id.0;
-        let (edge, rel): (EdgeId, _) = (runs::mint(&app), DOCUMENT_HAS_DOCUMENT.to_owned());
+        let (edge, rel): (EdgeId, _) = (app.mint(), DOCUMENT_HAS_DOCUMENT.to_owned());
         mutations.push(Mutation::Link { id: edge, project_id, src, dst: id.0, rel, props: json!({}) });
     }
     write(&app, &caller, mutations).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::CREATED).await
 }
 
 fn checked_type(key: Option<String>) -> ApiResult<String> {
@@ -202,8 +193,8 @@ pub(super) fn user_props(props: Map<String, Value>) -> ApiResult<Map<String, Val
     }
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<Versioned<Document>> {
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+async fn show(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<Response> {
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 #[derive(Deserialize)]
@@ -219,9 +210,9 @@ async fn edit(
     Id(id): Id<DocumentId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<DocumentPatch>,
-) -> ApiResult<Versioned<Document>> {
+) -> ApiResult<Response> {
     let document = writable(&app, &caller, id).await?;
-    expected.check(&document)?;
+    expected.check(document.version)?;
     let mutation = Mutation::UpdateDocument {
         id,
         expected_version: Some(document.version),
@@ -230,7 +221,7 @@ async fn edit(
         props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 async fn remove(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<StatusCode> {
@@ -252,7 +243,7 @@ async fn entries(
     Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     QueryString(query): QueryString<PartQuery>,
-) -> ApiResult<Json<Page<Entry>>> {
+) -> PageResult<Entry> {
     check_visible(&app, &caller, id).await?;
     let limit = page_limit(query.limit, 50);
     let found = app.store.entries(&caller.scope(), id, query.before, limit + 1).await?;
@@ -263,7 +254,7 @@ async fn versions(
     Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     QueryString(query): QueryString<PartQuery>,
-) -> ApiResult<Json<Page<DocumentVersion>>> {
+) -> PageResult<DocumentVersion> {
     check_visible(&app, &caller, id).await?;
     let limit = page_limit(query.limit, 50);
     let slice = Slice { after: query.before, limit: limit + 1 };

@@ -1,40 +1,26 @@
 //! The route that pages through a run's log.
 
-use super::caller::{Context, Id};
-use super::query::QueryString;
-use super::route::Access::Read;
-use super::route::Route;
-use super::schema::{self, count, whole};
-use super::{ApiResult, records};
-use axum::http::header;
-use axum::response::IntoResponse;
+use super::prelude::*;
+use super::query::AfterQuery;
 use engine::ids::RunId;
 use runtime::ports::Log;
-use serde::Deserialize;
 
 const PAGE: usize = 256;
 const MAX_PAGE: usize = 1_000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::get("/api/runs/{id}/events", Read, "A page of the log", page)
+        Route::get("/api/runs/{id}/events", Read, "A page of the log", list)
             .query("after", count())
             .query("limit", whole(1, MAX_PAGE as i64))
-            .returns(200, schema::page(records::event())),
+            .returns(200, page(records::event())),
     ]
 }
 
-#[derive(Deserialize)]
-struct PageQuery {
-    #[serde(default)]
-    after: u64,
-    limit: Option<usize>,
-}
-
-async fn page(
+async fn list(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
-    QueryString(query): QueryString<PageQuery>,
+    QueryString(query): QueryString<AfterQuery>,
 ) -> ApiResult<impl IntoResponse> {
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);

@@ -65,13 +65,13 @@ fn object(schema: &Schema) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::{form, id, list, nullable, text, whole};
+    use super::super::schema::{form, id, list_of, nullable, text, whole};
     use super::*;
 
     #[test]
     fn an_example_has_the_required_fields() {
         let answer = form([("question_id", id()), ("text", text())], [("other", text())]);
-        let schema = form([("answers", list(answer)), ("limit", whole(3, 9))], [("more", nullable(text()))]);
+        let schema = form([("answers", list_of(answer)), ("limit", whole(3, 9))], [("more", nullable(text()))]);
         let (id, words) = ("01a1de11-0000-7000-8000-000000000009", "Prefer the one that verifies what it wrote");
         assert_eq!(body(&schema), json!({"answers": [{"question_id": id, "text": words}], "limit": 3}));
         assert_eq!(body(&form([], [("title", text())])), json!({"title": "Backup tools"}));

@@ -28,19 +28,6 @@ pub(super) async fn run_once(
     returns_secret: bool,
     request: Request,
     next: Next,
-) -> Response {
-    match attempt(app, by, returns_secret, request, next).await {
-        Ok(response) => response,
-        Err(problem) => problem.into_response(),
-    }
-}
-
-async fn attempt(
-    app: &AppState,
-    by: IdempotencyOwner,
-    returns_secret: bool,
-    request: Request,
-    next: Next,
 ) -> Result<Response, Problem> {
     let name = name(&request)?;
     let (parts, body) = request.into_parts();
@@ -57,8 +44,7 @@ async fn attempt(
         Reservation::Completed(answer) => Ok(replay(answer)),
         Reservation::InProgress => Err(Problem {
             retry_after: Some(1),
-            ..Problem::new(
-                StatusCode::CONFLICT,
+            ..Problem::conflict(
                 "request_in_progress",
                 "a request with this Idempotency-Key is still being carried out; try again in a moment",
             )
@@ -113,8 +99,7 @@ async fn store_response(
 }
 
 fn secret_not_kept() -> StoredResponse {
-    let problem = Problem::new(
-        StatusCode::CONFLICT,
+    let problem = Problem::conflict(
         "secret_not_kept",
         "this request was carried out before. Its response showed a secret, which is shown once and was not kept; if you do not have it, revoke or remove what was made and make another with a new Idempotency-Key",
     );

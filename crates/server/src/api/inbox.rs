@@ -1,17 +1,10 @@
 //! The route that lists the open questions of all of the caller's runs.
 
-use super::caller::{Caller, Context};
-use super::query::{BoolParameter, QueryString, page_limit};
-use super::route::Access::Read;
-use super::route::Route;
-use super::schema::{id, nullable, text};
-use super::{ApiResult, AppState, Page, records};
-use axum::Json;
+use super::prelude::*;
+use super::query::BoolParameter;
 use engine::batch::RunRow;
 use engine::ids::{NodeId, RunId};
-use runtime::ports::{Library, RunFilter};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use runtime::ports::RunFilter;
 
 pub(super) fn routes() -> Vec<Route> {
     let from = record! {
@@ -51,7 +44,7 @@ struct InboxQuery {
 async fn questions(
     Context(app, caller): Context,
     QueryString(query): QueryString<InboxQuery>,
-) -> ApiResult<Json<Page<InboxQuestion>>> {
+) -> PageResult<InboxQuestion> {
     let limit = page_limit(query.limit, 50);
     let open = query.open.is_on();
     let filter = RunFilter { asking: open, before: query.cursor, limit, ..RunFilter::default() };

@@ -1,12 +1,6 @@
 //! Invitations to projects, for the person who is invited.
 
-use super::caller::{Caller, Context, Id};
-use super::problems::Problem;
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{Schema, id, page, text, time};
-use super::{ApiResult, AppState, Page, records};
-use axum::Json;
+use super::prelude::*;
 use engine::ids::InvitationId;
 use store::members::Invitation;
 
@@ -40,7 +34,7 @@ fn schema() -> Schema {
     }
 }
 
-async fn list(Context(app, caller): Context) -> ApiResult<Json<Page<Invitation>>> {
+async fn list(Context(app, caller): Context) -> PageResult<Invitation> {
     let items = app.store.invitations(caller.id(), app.clock.now()).await?;
     Ok(Json(Page { items, next_cursor: None }))
 }
@@ -51,7 +45,7 @@ fn not_open() -> Problem {
 }
 
 /// An invitation that expired or was settled between the two reads is answered like one that never was.
-async fn settle(app: &AppState, caller: &Caller, id: InvitationId, reply: Reply) -> ApiResult<Json<Invitation>> {
+async fn settle(app: &AppState, caller: &Caller, id: InvitationId, reply: Reply) -> JsonResult<Invitation> {
     app.commands()?;
     let (actor, now) = (caller.id(), app.clock.now());
     let open = app.store.invitations(actor, now).await?;

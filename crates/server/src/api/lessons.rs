@@ -2,41 +2,27 @@
 //! dismisses it, or the success of its run promotes it.
 
 use super::agents::owned;
-use super::caller::{Context, Id, JsonBody};
-use super::problems::Problem;
-use super::query::{QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
+use super::prelude::*;
 use super::runs::by_name;
-use super::schema::{Schema, count, form, id, nullable, one_of, text, time};
 use super::version::write;
-use super::{ApiResult, Page, records};
-use axum::Json;
-use axum::extract::Path;
-use axum::http::StatusCode;
 use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
 use engine::task::MAX_SCRATCHPAD_CHARS;
 use engine::workspace::Mutation;
-use serde::{Deserialize, Serialize};
 use store::Lesson;
 
 pub(super) fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/agents/{handle}/lessons/{lesson}";
     vec![
         Route::get("/api/agents/{handle}/lessons", Read, "What it learned in runs, newest first", list)
             .query("status", one_of(LessonStatus::ALL.map(LessonStatus::name)))
             .returns_page(id(), schema())
             .personal(),
-        Route::post(
-            "/api/agents/{handle}/lessons/{lesson}",
-            Run,
-            "Promote a pending lesson to the scratchpad, or dismiss it",
-            settle,
-        )
-        .body(form([("action", one_of(["promote", "dismiss"]))], []))
-        .returns(200, schema())
-        .errors([409])
-        .personal(),
+        Route::post(ONE, Run, "Promote a pending lesson to the scratchpad, or dismiss it", settle)
+            .body(form([("action", one_of(["promote", "dismiss"]))], []))
+            .returns(200, schema())
+            .errors([409])
+            .personal(),
     ]
 }
 
@@ -60,7 +46,7 @@ async fn list(
     Context(app, caller): Context,
     Id(name): Id<String>,
     QueryString(query): QueryString<LessonsQuery>,
-) -> ApiResult<Json<Page<Lesson>>> {
+) -> PageResult<Lesson> {
     let agent = owned(&app, &caller, &name).await?;
     let limit = page_limit(query.limit, 50);
     let status =
@@ -97,7 +83,7 @@ async fn settle(
     Context(app, caller): Context,
     Path((name, lesson)): Path<(String, String)>,
     JsonBody(LessonDecision { action }): JsonBody<LessonDecision>,
-) -> ApiResult<Json<Lesson>> {
+) -> JsonResult<Lesson> {
     let agent = owned(&app, &caller, &name).await?;
     let lesson: LessonId = lesson.parse().map_err(|_| Problem::not_found("lesson"))?;
     let found = || async { app.store.lesson(agent.id, lesson).await?.ok_or_else(|| Problem::not_found("lesson")) };
@@ -112,8 +98,7 @@ async fn settle(
     match now.status {
         status if status == action.leads_to() => Ok(Json(now)),
         LessonStatus::Pending => Err(scratchpad_full()),
-        status => Err(Problem::new(
-            StatusCode::CONFLICT,
+        status => Err(Problem::conflict(
             "lesson_settled",
             format!("the lesson was {} already; nothing was changed", status.name()),
         )),

@@ -4,23 +4,13 @@ mod confirm_page;
 mod link;
 
 use super::auth::{self, recognize_as};
-use super::caller::{Caller, Context, JsonBody};
 use super::origin::PublicUrl;
-use super::problems::Problem;
-use super::route::Access::{Admin, Public, Read};
-use super::route::Route;
-use super::schema::{form, list, nullable, one_of, record, secret, text, time};
+use super::prelude::*;
 use super::tokens::{NewCredential, create_credential, grant, scope, scopes};
-use super::{ApiResult, AppState, records};
-use axum::Json;
-use axum::extract::{ConnectInfo, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::extract::ConnectInfo;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
-use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use store::credentials::{CredentialKind, Grant};
 
 const SESSION_MS: i64 = 30 * 24 * 3_600_000;
@@ -28,10 +18,10 @@ const CODE_MS: i64 = 24 * 3_600_000;
 
 pub(super) fn routes() -> Vec<Route> {
     let session_schema = record! { "Session":
-        actor: records::actor(), scopes: list(one_of(Grant::ALL.iter().map(|grant| grant.name()))),
+        actor: records::actor(), scopes: list_of(one_of(Grant::ALL.iter().map(|grant| grant.name()))),
         expires_at: nullable(time()),
     };
-    let code = [("code", secret()), ("url", nullable(text())), ("scopes", list(scope())), ("expires_at", time())];
+    let code = [("code", secret()), ("url", nullable(text())), ("scopes", list_of(scope())), ("expires_at", time())];
     vec![
         Route::get("/login", Public, "The way in for the link with a one-time code", link::follow)
             .query("code", text())
@@ -105,9 +95,7 @@ async fn make_code(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Login {
-    #[serde(default)]
     token: Option<String>,
-    #[serde(default)]
     code: Option<String>,
 }
 

@@ -3,19 +3,13 @@
 
 use super::auth::RequestSource;
 use super::caller::read_body;
-use super::problems::Problem;
-use super::route::Access::Read;
-use super::route::Route;
-use super::schema::open;
-use super::{ApiResult, AppState, router};
+use super::prelude::*;
+use super::router;
 use crate::api_client::ApiClient;
 use crate::mcp_tools::RunTools;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header;
-use axum::response::Response;
+use axum::extract::{ConnectInfo, Request};
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 /// Characters of the library's message that are repeated.
 const MAX_MESSAGE: usize = 500;

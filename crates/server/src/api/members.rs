@@ -2,25 +2,17 @@
 //! the person who owns it. What a role allows is decided in `access`.
 
 use super::auth::{RequestSource, limit_rate};
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{form, list as list_of, text};
-use super::{ApiResult, AppState, access, records, runs};
-use axum::extract::Path;
-use axum::http::StatusCode;
-use axum::{Extension, Json};
+use super::prelude::*;
+use axum::Extension;
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, ProjectId};
 use engine::member_role::MemberRole;
 use engine::workspace::Project;
 use runtime::agents::AgentRecord;
-use runtime::ports::Library;
-use serde::Deserialize;
 use store::members::{MAX_MEMBERS_PER_PROJECT, Member, MemberChange, NewInvitation};
 
 pub(super) fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/projects/{id}/members/{actor}";
     vec![
         Route::get("/api/projects/{id}/members", Read, "Who belongs to it, and who is invited", list)
             .returns(200, list_of(records::member())),
@@ -28,18 +20,13 @@ pub(super) fn routes() -> Vec<Route> {
             .body(form([("actor", text())], [("role", records::member_role())]))
             .returns(200, records::member())
             .personal(),
-        Route::delete(
-            "/api/projects/{id}/members/{actor}",
-            Run,
-            "Remove a member, leave, or withdraw an invitation",
-            remove,
-        )
-        .returns(200, records::member())
-        .personal(),
+        Route::delete(ONE, Run, "Remove a member, leave, or withdraw an invitation", remove)
+            .returns(200, records::member())
+            .personal(),
     ]
 }
 
-async fn list(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Json<Vec<Member>>> {
+async fn list(Context(app, caller): Context, Id(id): Id<ProjectId>) -> JsonResult<Vec<Member>> {
     access::read_project(&app, &caller, id).await?;
     Ok(Json(app.store.members(id, app.clock.now()).await?))
 }
@@ -58,15 +45,14 @@ async fn add(
     Extension(source): Extension<RequestSource>,
     Id(id): Id<ProjectId>,
     JsonBody(new): JsonBody<NewMember>,
-) -> ApiResult<Json<Member>> {
+) -> JsonResult<Member> {
     app.commands()?;
     let project = access::read_project(&app, &caller, id).await?;
     let members = app.store.members(id, app.clock.now()).await?;
     let full = members.len() >= MAX_MEMBERS_PER_PROJECT;
     let known = members.into_iter().find(|member| is_named(member, &new.actor));
     if full && known.is_none() {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
+        return Err(Problem::conflict(
             "project_crowded",
             format!(
                 "this project has {MAX_MEMBERS_PER_PROJECT} members and invitations, which is the most; nobody was invited. Remove somebody first"
@@ -105,7 +91,7 @@ fn is_named(member: &Member, name: &str) -> bool {
 }
 
 /// The member after a change.
-async fn reload(app: &AppState, project: ProjectId, actor: ActorId) -> ApiResult<Json<Member>> {
+async fn reload(app: &AppState, project: ProjectId, actor: ActorId) -> JsonResult<Member> {
     let member = named(app, project, &actor.to_string()).await?;
     member.map(Json).ok_or_else(|| Problem::not_found("member"))
 }
@@ -117,22 +103,16 @@ async fn add_own_agent(
     project: ProjectId,
     agent: AgentRecord,
     role: MemberRole,
-) -> ApiResult<Json<Member>> {
+) -> JsonResult<Member> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
     app.store.grant(project, agent.id, role.min(own)).await?;
     app.store.set_role(project, agent.id, role.min(own)).await?;
     reload(app, project, agent.id).await
 }
 
-async fn invite(
-    app: &AppState,
-    caller: &Caller,
-    project: Project,
-    actor: ActorId,
-    role: MemberRole,
-) -> ApiResult<Json<Member>> {
+async fn invite(app: &AppState, caller: &Caller, project: Project, actor: ActorId, role: MemberRole) -> JsonResult<Member> {
     let new = NewInvitation {
-        id: runs::mint(app),
+        id: app.mint(),
         project: project.id,
         actor,
         role,
@@ -151,7 +131,7 @@ async fn change_role(
     project: ProjectId,
     member: Member,
     role: MemberRole,
-) -> ApiResult<Json<Member>> {
+) -> JsonResult<Member> {
     let actor = member.actor.id;
     if role < member.role {
         check_not_creator(app, caller, project, &member).await?;
@@ -170,17 +150,13 @@ async fn owner_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiRe
     Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(MemberRole::Viewer, |(_, role)| role))
 }
 
-async fn remove(
-    Context(app, caller): Context,
-    Path((project, name)): Path<(String, String)>,
-) -> ApiResult<Json<Member>> {
+async fn remove(Context(app, caller): Context, Path((project, name)): Path<(String, String)>) -> JsonResult<Member> {
     app.commands()?;
     let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
     access::read_project(&app, &caller, project).await?;
     let Some(member) = named(&app, project, &name).await? else {
-        return Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "member_not_found",
+        return Err(Problem::missing(
+            "member",
             format!(
                 "{name} is neither a member of this project nor invited to it; nothing was changed. `pleach project members` lists who is"
             ),
@@ -208,8 +184,7 @@ async fn is_own(app: &AppState, caller: &Caller, member: &Member) -> ApiResult<b
 async fn check_not_creator(app: &AppState, caller: &Caller, project: ProjectId, member: &Member) -> ApiResult<()> {
     let is_creator = app.store.creator(project).await? == Some(member.actor.id);
     match is_creator && member.actor.id != caller.id() {
-        true => Err(Problem::new(
-            StatusCode::CONFLICT,
+        true => Err(Problem::conflict(
             "creator_stays",
             format!(
                 "{} created this project, so only they can leave it or lower their role; nothing was changed",
@@ -224,8 +199,7 @@ fn check_change(change: MemberChange, member: &Member) -> ApiResult<()> {
     match change {
         MemberChange::Done => Ok(()),
         MemberChange::NotMember => Err(Problem::not_found("member")),
-        MemberChange::LastOwner => Err(Problem::new(
-            StatusCode::CONFLICT,
+        MemberChange::LastOwner => Err(Problem::conflict(
             "last_owner",
             format!(
                 "{} is the last owner of this project; nothing was changed. Make somebody else an owner first \

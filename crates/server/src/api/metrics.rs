@@ -1,15 +1,12 @@
 //! `/metrics` in the text format of Prometheus. It holds totals only, so no run, person or text can be identified; still, only
 //! this machine may read it without a token.
 
-use super::route::{Access, Route};
-use super::{ApiResult, AppState};
-use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use super::prelude::*;
+use axum::extract::Request;
+use axum::http::Method;
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use runtime::ports::StoreError;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(super) fn routes() -> Vec<Route> {
@@ -52,15 +49,11 @@ async fn exposition(app: &AppState) -> Result<String, StoreError> {
         out.sample("pleach_runs", &[("kind", kind.name()), ("status", status.name())], count as f64);
     }
     let published = app.live.published();
-    out.family("pleach_commits_total", "counter", "Commits that this process made.");
-    out.sample("pleach_commits_total", &[], published.commits as f64);
-    out.family("pleach_events_total", "counter", "Events in them.");
-    out.sample("pleach_events_total", &[], published.events as f64);
+    out.single("pleach_commits_total", "counter", "Commits that this process made.", published.commits as f64);
+    out.single("pleach_events_total", "counter", "Events in them.", published.events as f64);
     let (runs, listeners) = app.live.listener_counts();
-    out.family("pleach_streams", "gauge", "Readers of runs' logs that are connected now.");
-    out.sample("pleach_streams", &[], listeners as f64);
-    out.family("pleach_streamed_runs", "gauge", "Runs that somebody reads the log of.");
-    out.sample("pleach_streamed_runs", &[], runs as f64);
+    out.single("pleach_streams", "gauge", "Readers of runs' logs that are connected now.", listeners as f64);
+    out.single("pleach_streamed_runs", "gauge", "Runs that somebody reads the log of.", runs as f64);
     out.family("pleach_webhook_deliveries", "gauge", "Deliveries in the database, by state.");
     for (state, count) in app.store.delivery_counts().await? {
         out.sample("pleach_webhook_deliveries", &[("state", &state)], count as f64);
@@ -91,17 +84,20 @@ impl Exposition {
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
+    /// A family with one sample.
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: f64) {
+        self.family(name, kind, help);
+        self.sample(name, &[], value);
+    }
+
     /// The usual names of process metrics; those that the system does not offer are left out.
     fn process(&mut self) {
         if let Some((cpu, resident)) = used() {
-            self.family("process_cpu_seconds_total", "counter", "Processor time used, in seconds.");
-            self.sample("process_cpu_seconds_total", &[], cpu);
-            self.family("process_resident_memory_bytes", "gauge", "Memory in use, in bytes.");
-            self.sample("process_resident_memory_bytes", &[], resident);
+            self.single("process_cpu_seconds_total", "counter", "Processor time used, in seconds.", cpu);
+            self.single("process_resident_memory_bytes", "gauge", "Memory in use, in bytes.", resident);
         }
         if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-            self.family("process_open_fds", "gauge", "Files and connections that are open.");
-            self.sample("process_open_fds", &[], open.count() as f64);
+            self.single("process_open_fds", "gauge", "Files and connections that are open.", open.count() as f64);
         }
     }
 }

@@ -30,6 +30,7 @@ mod notifications;
 mod openapi;
 pub(crate) mod origin;
 mod pages;
+mod prelude;
 pub(crate) mod problems;
 mod process;
 mod projects;
@@ -66,9 +67,9 @@ pub(crate) use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
 use auth::RequestSource;
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::{Json, Router};
 use http_client::PrivateAddresses;
 use origin::OriginPolicy;
 use outbound::webhooks::WebhookSender;
@@ -124,7 +125,6 @@ pub(crate) struct HolderView {
     pub version: String,
     pub drives: Drives,
     /// Its address on the network.
-    #[serde(default)]
     pub url: Option<String>,
 }
 
@@ -152,6 +152,8 @@ impl<T> Page<T> {
 }
 
 type ApiResult<T> = Result<T, Problem>;
+type JsonResult<T> = ApiResult<Json<T>>;
+type PageResult<T> = JsonResult<Page<T>>;
 
 impl AppState {
     /// The state of a process that only reads the database; one that drives runs sets the rest.
@@ -183,6 +185,11 @@ impl AppState {
     /// The run commands, or a problem where this process only reads.
     fn commands(&self) -> ApiResult<&runtime::RunCommands> {
         self.commands.as_ref().ok_or_else(read_only)
+    }
+
+    /// A time-ordered id that nobody can guess.
+    fn mint<T: From<uuid::Uuid>>(&self) -> T {
+        engine::ids::derive(self.clock.now(), &[&rand::random::<[u8; 16]>()]).into()
     }
 
     fn webhook_sender(&self) -> ApiResult<&WebhookSender> {

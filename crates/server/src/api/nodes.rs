@@ -1,15 +1,9 @@
 //! Routes for the nodes of a tree run: read them, and control one together with everything below it.
 
-use super::caller::{Caller, Context, Id};
 use super::commands::run_command;
-use super::problems::Problem;
-use super::query::QueryString;
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{Schema, anything, count, id, list as list_of, nullable, page, text, time, whole};
-use super::{ApiResult, AppState, Page, records};
-use axum::Json;
-use axum::extract::{FromRequestParts, Path};
+use super::prelude::*;
+use super::query::AfterQuery;
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::event::StoredEvent;
@@ -17,11 +11,7 @@ use engine::ids::{ArtifactId, NodeId, NodeNumber, PlanId, RunId};
 use engine::run::{Command, NodeCommand};
 use engine::time::Timestamp;
 use engine::workspace::Entry;
-use runtime::ports::Slice;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use store::NodeFilter;
 
 const PAGE: usize = 200;
@@ -116,7 +106,7 @@ async fn list(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<NodeRow>>> {
+) -> PageResult<NodeRow> {
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let filter = NodeFilter { after: query.cursor, since: query.since, limit };
@@ -143,7 +133,7 @@ pub(crate) struct NodeView {
     pub timeline_next_cursor: Option<String>,
 }
 
-async fn show(Context(app, caller): Context, path: NodePath) -> ApiResult<Json<NodeView>> {
+async fn show(Context(app, caller): Context, path: NodePath) -> JsonResult<NodeView> {
     let NodePath { run, node } = path;
     let row = caller.run(&app, run).await?;
     let node = find(&app, &caller, run, node).await?;
@@ -201,18 +191,11 @@ async fn step(app: &AppState, caller: &Caller, node: &NodeRow) -> ApiResult<Valu
     Ok(Value::Null)
 }
 
-#[derive(Deserialize)]
-struct TimelineQuery {
-    #[serde(default)]
-    after: u64,
-    limit: Option<usize>,
-}
-
 async fn timeline(
     Context(app, caller): Context,
     path: NodePath,
-    QueryString(query): QueryString<TimelineQuery>,
-) -> ApiResult<Json<Page<Value>>> {
+    QueryString(query): QueryString<AfterQuery>,
+) -> PageResult<Value> {
     let node = find(&app, &caller, path.run, path.node).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let events = app.store.timeline(&caller.scope(), path.run, node.id, query.after, limit).await?;
@@ -246,7 +229,7 @@ async fn plans(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PartsQuery<PlanId>>,
-) -> ApiResult<Json<Vec<PlanRow>>> {
+) -> JsonResult<Vec<PlanRow>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.plans(&caller.scope(), id, query.node_id, query.slice()).await?))
 }
@@ -255,7 +238,7 @@ async fn artifacts(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PartsQuery<ArtifactId>>,
-) -> ApiResult<Json<Vec<ArtifactRow>>> {
+) -> JsonResult<Vec<ArtifactRow>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?))
 }

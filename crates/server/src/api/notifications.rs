@@ -1,16 +1,9 @@
 //! Routes for notifications: what runs reported to their owner, and which of them were read.
 
-use super::caller::{Context, JsonBody};
-use super::problems::Problem;
-use super::query::{BoolParameter, QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{self, count, form, id, nullable, one_of, record, text, time, up_to};
-use super::{ApiResult, Page};
-use axum::Json;
+use super::prelude::*;
+use super::query::BoolParameter;
 use engine::ids::RunId;
 use engine::time::Timestamp;
-use serde::{Deserialize, Serialize};
 use store::notifications::{INVITATION_KIND, KINDS, Mark, Notice};
 
 const MAX_MARKED: usize = 500;
@@ -28,7 +21,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-pub(super) fn notice() -> schema::Schema {
+pub(super) fn notice() -> Schema {
     record! { "Notification":
         id: text(), run_id: nullable(id()), seq: count(), owner: id(),
         kind: one_of(KINDS.into_iter().chain([INVITATION_KIND])), title: text(), body: text(),
@@ -44,10 +37,7 @@ struct ListQuery {
     limit: Option<usize>,
 }
 
-async fn list(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<Notice>>> {
+async fn list(Context(app, caller): Context, QueryString(query): QueryString<ListQuery>) -> PageResult<Notice> {
     let limit = page_limit(query.limit, 50);
     let after = query.cursor.map(|text| {
         parse_cursor(&text).ok_or_else(|| {
@@ -83,12 +73,7 @@ struct ReadMarks {
     ids: Option<Vec<String>>,
 }
 
-#[derive(Serialize)]
-struct UnreadCount {
-    unread: u64,
-}
-
-async fn read(Context(app, caller): Context, JsonBody(marks): JsonBody<ReadMarks>) -> ApiResult<Json<UnreadCount>> {
+async fn read(Context(app, caller): Context, JsonBody(marks): JsonBody<ReadMarks>) -> JsonResult<Value> {
     let ids = marks.ids.unwrap_or_default();
     if ids.len() > MAX_MARKED {
         return Err(Problem::invalid(
@@ -99,5 +84,5 @@ async fn read(Context(app, caller): Context, JsonBody(marks): JsonBody<ReadMarks
     // Ids that do not exist or belong to others are ignored.
     let which: Vec<(RunId, u64)> = ids.iter().filter_map(|id| parse_id(id)).collect();
     app.store.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
-    Ok(Json(UnreadCount { unread: app.store.unread(caller.id()).await? }))
+    Ok(Json(json!({"unread": app.store.unread(caller.id()).await?})))
 }

@@ -118,11 +118,7 @@ impl OriginPolicy {
             ));
         }
         let foreign = || {
-            Problem::new(
-                StatusCode::FORBIDDEN,
-                "foreign_origin",
-                "pages of other origins may not call this server; nothing was changed",
-            )
+            Problem::forbidden("foreign_origin", "pages of other origins may not call this server; nothing was changed")
         };
         match origin(headers) {
             // A page with `no-referrer` sends the origin null; Sec-Fetch-Site still says whether it is ours.

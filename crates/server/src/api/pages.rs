@@ -1,24 +1,17 @@
 //! The pages over HTTP: the markdown twin of every project, document, task and run, `/whoami`, and their actions. What a
 //! page shows and who may do what on it is decided in the crate `pages`, the same for subagents in a task run.
 
-use super::caller::{Caller, Context, JsonBody};
 use super::commands;
-use super::problems::Problem;
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::open;
-use super::{ApiResult, AppState, process, runs, version};
+use super::prelude::*;
+use super::{process, version};
 use crate::ui::accepts;
 use ::pages::{ActionResult, Cause, Page, PagePath, PageSubject, Pages, Reader};
-use axum::Json;
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, Uri};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use effects::tools::Registry;
 use engine::effect::EffectId;
 use runtime::ports::AppendError;
-use serde_json::{Value, json};
 
 const MARKDOWN: &str = "text/markdown";
 /// How often an action is tried when others change the same things.
@@ -113,7 +106,7 @@ pub(super) async fn execute_action(
 ) -> ApiResult<Page> {
     let (reader, registry) = (reader(caller), Registry::builtin());
     let pages = Pages { store: &*app.store, registry: &registry, reader: &reader };
-    let run_id = runs::mint(app);
+    let run_id = app.mint();
     let effect = EffectId("page".into());
     for _ in 0..ATTEMPTS {
         let cause = Cause { run_id, effect: &effect, props: json!({}), now: app.clock.now() };
@@ -132,11 +125,7 @@ pub(super) async fn execute_action(
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Problem::new(
-        StatusCode::CONFLICT,
-        "conflict",
-        "others are changing the same thing; nothing was changed. Try again",
-    ))
+    Err(Problem::conflict("conflict", "others are changing the same thing; nothing was changed. Try again"))
 }
 
 fn response(page: Page, headers: &HeaderMap) -> Response {
@@ -156,10 +145,10 @@ pub(super) fn problem(page: &Page) -> Problem {
     let error = error.unwrap_or_default();
     let is_for_viewers = page.facts.iter().any(|(name, kind)| *name == "type" && kind == "viewer_only");
     match page.status {
-        403 if is_for_viewers => Problem::new(StatusCode::FORBIDDEN, "viewer_only", error),
-        403 => Problem::new(StatusCode::FORBIDDEN, "action_forbidden", error),
-        404 if page.actions.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
-        404 => Problem::new(StatusCode::NOT_FOUND, "action_not_found", error),
+        403 if is_for_viewers => Problem::forbidden("viewer_only", error),
+        403 => Problem::forbidden("action_forbidden", error),
+        404 if page.actions.is_empty() => Problem::missing("page", error),
+        404 => Problem::missing("action", error),
         _ => Problem::invalid("action_refused", error),
     }
 }

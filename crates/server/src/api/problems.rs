@@ -33,16 +33,17 @@ impl Problem {
 
     /// The same whether it does not exist or may not be seen.
     pub(crate) fn not_found(what: &str) -> Problem {
-        Problem::new(
-            StatusCode::NOT_FOUND,
-            format!("{what}_not_found"),
-            format!("there is no {what} with that id that you may see"),
-        )
+        Problem::missing(what, format!("there is no {what} with that id that you may see"))
+    }
+
+    /// The same with a detail of its own.
+    pub(crate) fn missing(what: &str, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, format!("{what}_not_found"), detail)
     }
 
     /// The same for an id or name in a request body.
     pub(crate) fn unknown(what: &str, id: &str) -> Problem {
-        Problem { detail: format!("there is no {what} {id} that you may see"), ..Problem::not_found(what) }
+        Problem::missing(what, format!("there is no {what} {id} that you may see"))
     }
 
     pub(crate) fn with(self, name: &'static str, value: Value) -> Problem {
@@ -59,6 +60,16 @@ impl Problem {
 
     pub(crate) fn invalid(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, slug, detail)
+    }
+
+    /// The present state does not allow it.
+    pub(crate) fn conflict(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, slug, detail)
+    }
+
+    /// The caller may know of it, but not do this.
+    pub(crate) fn forbidden(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, slug, detail)
     }
 
     /// Reads the problem that another process answered with; any other text becomes its detail.
@@ -143,7 +154,7 @@ impl From<AppendError> for Problem {
     fn from(error: AppendError) -> Problem {
         match error {
             AppendError::Store(error) => error.into(),
-            error => Problem::new(StatusCode::CONFLICT, "conflict", error.to_string()),
+            error => Problem::conflict("conflict", error.to_string()),
         }
     }
 }

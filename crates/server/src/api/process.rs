@@ -1,16 +1,10 @@
 //! Routes about the process: health, readiness, who holds the database, the API document; and the 404 and 405 of the router.
 
-use super::problems::Problem;
-use super::route::{Access, Route};
-use super::schema::{count, nullable, one_of, open, text};
-use super::{ApiResult, AppState, HolderView, openapi, table};
+use super::prelude::*;
+use super::{HolderView, openapi, table};
 use crate::ui;
-use axum::Json;
-use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
-use runtime::ports::{LOCAL_HANDLE, Library};
-use std::sync::Arc;
+use axum::http::{HeaderMap, Method, Uri};
+use runtime::ports::LOCAL_HANDLE;
 use std::time::Duration;
 
 pub(super) fn routes() -> Vec<Route> {

@@ -1,22 +1,12 @@
 //! Routes for projects. Who belongs to one, and in which role, is in `members`.
 
-use super::caller::{Caller, Context, Id, JsonBody};
 use super::documents::user_props;
-use super::problems::Problem;
-use super::query::{PageQuery, QueryString};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{form, id, open, text, words};
-use super::version::{HasVersion, IfMatch, Versioned, write};
-use super::{ApiResult, AppState, Page, access, records, runs, version};
-use axum::Json;
-use axum::http::StatusCode;
+use super::prelude::*;
+use super::version::{self, IfMatch, versioned, write};
 use engine::ids::ProjectId;
 use engine::member_role::MemberRole;
 use engine::workspace::{Mutation, Project};
-use runtime::ports::Library;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Map;
 use store::Removed;
 
 const MAX_DESCRIPTION: usize = 100_000;
@@ -75,12 +65,6 @@ struct ProjectView {
     role: Option<MemberRole>,
 }
 
-impl HasVersion for ProjectView {
-    fn version(&self) -> i64 {
-        self.project.version
-    }
-}
-
 async fn with_roles(app: &AppState, caller: &Caller, projects: Vec<Project>) -> ApiResult<Vec<ProjectView>> {
     let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
     let roles = access::roles_in(app, caller, &ids).await?;
@@ -92,6 +76,11 @@ async fn visible(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Pr
     let project = access::read_project(app, caller, id).await?;
     let role = access::role_in(app, caller, id).await?;
     Ok(ProjectView { project, role })
+}
+
+async fn shown(app: &AppState, caller: &Caller, id: ProjectId, status: StatusCode) -> ApiResult<Response> {
+    let view = visible(app, caller, id).await?;
+    Ok(versioned(status, view.project.version, view))
 }
 
 /// A project to which the caller may add a document or task.
@@ -114,7 +103,7 @@ pub(super) async fn with_space(app: &AppState, caller: &Caller, id: ProjectId) -
 async fn list(
     Context(app, caller): Context,
     QueryString(query): QueryString<PageQuery<ProjectId>>,
-) -> ApiResult<Json<Page<ProjectView>>> {
+) -> PageResult<ProjectView> {
     let (limit, slice) = query.slice(50);
     let found = app.store.projects(&caller.scope(), slice.after, slice.limit).await?;
     let page = Page::cut(found, limit, |project| project.id.to_string());
@@ -131,20 +120,17 @@ struct NewProject {
     props: Map<String, Value>,
 }
 
-async fn create(
-    Context(app, caller): Context,
-    JsonBody(new): JsonBody<NewProject>,
-) -> ApiResult<Versioned<ProjectView>> {
-    let id: ProjectId = runs::mint(&app);
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewProject>) -> ApiResult<Response> {
+    let id: ProjectId = app.mint();
     let (title, description) = (checked_title(&new.title)?, checked_description(new.description)?);
     let props = Value::Object(user_props(new.props)?);
     let mutation = Mutation::CreateProject { id, title, description, props, owner: caller.id() };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::CREATED).await
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Versioned<ProjectView>> {
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+async fn show(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Response> {
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 #[derive(Deserialize)]
@@ -160,9 +146,9 @@ async fn edit(
     Id(id): Id<ProjectId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<ProjectPatch>,
-) -> ApiResult<Versioned<ProjectView>> {
+) -> ApiResult<Response> {
     let project = access::write_project(&app, &caller, id).await?;
-    expected.check(&project)?;
+    expected.check(project.version)?;
     let mutation = Mutation::UpdateProject {
         id,
         expected_version: project.version,
@@ -171,7 +157,7 @@ async fn edit(
         props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 async fn remove(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<StatusCode> {
@@ -180,8 +166,7 @@ async fn remove(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResu
     match app.store.remove_project(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         Removed::Gone => Err(Problem::not_found("project")),
-        Removed::Needed => Err(Problem::new(
-            StatusCode::CONFLICT,
+        Removed::Needed => Err(Problem::conflict(
             "project_in_use",
             "runs belong to this project; nothing was removed. Remove those runs first",
         )),

@@ -39,6 +39,14 @@ impl<C> PageQuery<C> {
     }
 }
 
+/// A page of a log: events after a seq.
+#[derive(Deserialize)]
+pub(super) struct AfterQuery {
+    #[serde(default)]
+    pub after: u64,
+    pub limit: Option<usize>,
+}
+
 /// The parameters that a route publishes.
 #[derive(Clone)]
 pub(super) struct QueryParameters(pub Arc<[(&'static str, Schema)]>);

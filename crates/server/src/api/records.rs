@@ -12,36 +12,35 @@ use serde_json::json;
 pub(super) fn run() -> Schema {
     let criterion = record([("id", text()), ("text", text())], []);
     record! { "Run":
-        id: id(), kind: kind(), objective: text(), scope: scope(), project_ids: list(id()), status: status(),
+        id: id(), kind: kind(), objective: text(), scope: scope(), project_ids: list_of(id()), status: status(),
         activity: text(), stop_reason: nullable(stop_reason()), stop_detail: nullable(text()), iteration: count(),
         budgets: run_schemas::limits(), metrics: metrics(), plan: nullable(run_schemas::plan()),
-        success_criteria: list(criterion), questions: list(question()), workspace_document_id: nullable(id()),
-        workspace_project_id: id(), report: nullable(run_schemas::report()), model: text(), warnings: list(text()),
+        success_criteria: list_of(criterion), questions: list_of(question()), workspace_document_id: nullable(id()),
+        workspace_project_id: id(), report: nullable(run_schemas::report()), model: text(), warnings: list_of(text()),
         owner: id(), created_at: time(), started_at: nullable(time()), updated_at: time(),
         ended_at: nullable(time()), last_seq: count(), head: text();
-        root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list(text()),
+        root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list_of(text()),
         provider_wait: record([("provider", text()), ("until", time())], [("error", text())]),
     }
 }
 
-pub(super) fn kind() -> Schema {
-    named("Kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
+/// Enumerations of the engine, by the names of their values.
+macro_rules! enumerations {
+    ($($function:ident: $name:literal of $type:ident),* $(,)?) => {
+        $(pub(super) fn $function() -> Schema {
+            named($name, one_of($type::ALL.iter().map(|value| value.name())))
+        })*
+    };
 }
 
-pub(super) fn status() -> Schema {
-    named("Status", one_of(Status::ALL.iter().map(|status| status.name())))
-}
-
-pub(super) fn scope() -> Schema {
-    named("Scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name())))
-}
-
-fn stop_reason() -> Schema {
-    named("StopReason", one_of(StopReason::ALL.iter().map(|reason| reason.name())))
-}
-
-fn node_status() -> Schema {
-    named("NodeStatus", one_of(NodeStatus::ALL.iter().map(|status| status.name())))
+enumerations! {
+    kind: "Kind" of Kind,
+    status: "Status" of Status,
+    scope: "Scope" of ScopeKind,
+    stop_reason: "StopReason" of StopReason,
+    node_status: "NodeStatus" of NodeStatus,
+    task_state: "TaskState" of TaskState,
+    member_role: "MemberRole" of MemberRole,
 }
 
 fn role() -> Schema {
@@ -63,7 +62,7 @@ pub(super) fn metrics() -> Schema {
 
 pub(super) fn question() -> Schema {
     record! { "Question":
-        id: id(), text: text(), options: list(text()), deadline_at: nullable(time()), default: nullable(text()),
+        id: id(), text: text(), options: list_of(text()), deadline_at: nullable(time()), default: nullable(text()),
         answer: nullable(text()), asked_at: time(), answered_at: nullable(time());
         node_id: id(), closed: one_of(["default", "unanswered", "withdrawn"]),
     }
@@ -85,7 +84,7 @@ pub(super) fn budgets() -> Schema {
 pub(super) fn node() -> Schema {
     record! { "Node":
         id: id(), run_id: id(), ordinal: count(), parent_node_id: nullable(id()), title: text(), reason: text(),
-        success_criteria: list(text()), band_index: count(), step_index: count(), step_id: nullable(text()),
+        success_criteria: list_of(text()), band_index: count(), step_index: count(), step_id: nullable(text()),
         depth: count(), status: node_status(), role_state: role(), message: nullable(text()), paused: flag(),
         generation: count(), retry_of: nullable(id()), scratchpad_doc_id: id(), scratchpad_tail: text(),
         outcome: nullable(outcome()), error: nullable(text()), retryable: flag(),
@@ -128,10 +127,6 @@ pub(super) fn author() -> Schema {
     record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())])
 }
 
-pub(super) fn member_role() -> Schema {
-    named("MemberRole", one_of(MemberRole::ALL.map(MemberRole::name)))
-}
-
 pub(super) fn project() -> Schema {
     record! { "Project":
         id: id(), title: text(), description: text(), props: open(), version: count(), created_at: time(),
@@ -152,10 +147,6 @@ pub(super) fn task() -> Schema {
         id: id(), project_id: id(), title: text(), description: text(), state: task_state(), props: open(),
         version: count(), created_at: time(), updated_at: time(),
     }
-}
-
-pub(super) fn task_state() -> Schema {
-    named("TaskState", one_of(TaskState::ALL.iter().map(|state| state.name())))
 }
 
 pub(super) fn edge() -> Schema {

@@ -7,11 +7,14 @@ use super::caller::BodySchema;
 use super::query::{MAX_PAGE, QueryParameters};
 use super::records;
 use super::schema::{Schema, has_secret, page, whole};
+use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Extension, Router};
+use futures::future::BoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -79,15 +82,29 @@ pub(crate) struct Route {
     handler: MethodRouter<Arc<AppState>>,
 }
 
-/// A constructor for each method. `new` is not generic, so that it is compiled once and not for every handler.
+/// A handler of any signature. Its type is forgotten here, so that what axum wraps around a handler is compiled once and not for
+/// every handler.
+#[derive(Clone)]
+struct AnyHandler(Arc<dyn Fn(Request, Arc<AppState>) -> BoxFuture<'static, Response> + Send + Sync>);
+
+impl Handler<(), Arc<AppState>> for AnyHandler {
+    type Future = BoxFuture<'static, Response>;
+
+    fn call(self, request: Request, app: Arc<AppState>) -> Self::Future {
+        (self.0)(request, app)
+    }
+}
+
+/// A constructor for each method. `new` is not generic, so that it is compiled once too.
 macro_rules! verbs {
     ($($name:ident: $method:ident),*) => {
-        $(pub(super) fn $name<H: Handler<T, Arc<AppState>>, T: 'static>(
+        $(pub(super) fn $name<H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>, T: 'static>(
             path: &'static str,
             access: Access,
             summary: &'static str,
             handler: H,
         ) -> Route {
+            let handler = AnyHandler(Arc::new(move |request, app| handler.clone().call(request, app)));
             Route::new(Method::$method, path, access, summary, on(MethodFilter::$method, handler))
         })*
     };

@@ -1,28 +1,18 @@
 //! Routes for runs: start, list, read, delete.
 
 use super::brief::{self, NewRun};
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::query::{QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{count, id, list as list_of, text, whole};
-use super::{ApiResult, AppState, Page, agents, auth, records};
-use axum::Json;
-use axum::extract::Path;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use super::prelude::*;
+use super::{agents, auth};
 use engine::batch::{IterationRow, RunRow, StepRow};
-use engine::ids::{self, RunId};
+use engine::ids::RunId;
 use engine::run::{Kind, Status};
-use runtime::ports::{Library, RunFilter, Slice};
-use serde::Deserialize;
-use serde_json::Value;
+use runtime::ports::RunFilter;
 use store::Removed;
 
 const MAX_ITERATIONS_PER_RESPONSE: usize = 10_000;
 
 pub(super) fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/runs/{id}";
     vec![
         Route::get("/api/runs", Read, "Runs, newest first, without nodes", list)
             .query("kind", records::kind())
@@ -37,15 +27,9 @@ pub(super) fn routes() -> Vec<Route> {
             .returns(201, records::run())
             .returns(200, records::run())
             .errors([404]),
-        Route::get("/api/runs/{id}", Read, "A run with metrics, budgets, plan and questions", show)
-            .returns(200, records::run()),
-        Route::delete(
-            "/api/runs/{id}",
-            Run,
-            "Remove a run that has ended, with its log; what it made for people stays",
-            remove,
-        )
-        .returns_empty(204),
+        Route::get(ONE, Read, "A run with metrics, budgets, plan and questions", show).returns(200, records::run()),
+        Route::delete(ONE, Run, "Remove a run that has ended, with its log; what it made for people stays", remove)
+            .returns_empty(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
             .query("after", count())
             .query("limit", whole(1, MAX_ITERATIONS_PER_RESPONSE as i64))
@@ -63,7 +47,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 /// The client may choose the id, so that a repeated request returns the run that exists.
 async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewRun>) -> ApiResult<Response> {
-    let id = new.id.unwrap_or_else(|| mint(&app));
+    let id = new.id.unwrap_or_else(|| app.mint());
     if id.0.get_version_num() != 7 {
         return Err(Problem::invalid(
             "invalid_id",
@@ -74,18 +58,13 @@ async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewRun>) 
         if existing.objective != new.objective.trim() || existing.kind.name() != new.kind {
             let detail =
                 format!("run {id} exists with another objective or kind; nothing was changed. Leave the id out");
-            return Err(Problem::new(StatusCode::CONFLICT, "id_taken", detail));
+            return Err(Problem::conflict("id_taken", detail));
         }
         return Ok(Json(existing).into_response());
     }
     let brief = brief::build(&app, &caller, id, new).await?;
     let row = app.commands()?.create(id, brief, caller.actor()).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, format!("/api/runs/{id}"))], Json(row)).into_response())
-}
-
-/// A time-ordered id that nobody can guess.
-pub(super) fn mint<T: From<uuid::Uuid>>(app: &AppState) -> T {
-    ids::derive(app.clock.now(), &[&rand::random::<[u8; 16]>()]).into()
 }
 
 #[derive(Deserialize)]
@@ -98,10 +77,7 @@ struct ListQuery {
     limit: Option<usize>,
 }
 
-async fn list(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<RunRow>>> {
+async fn list(Context(app, caller): Context, QueryString(query): QueryString<ListQuery>) -> PageResult<RunRow> {
     let limit = page_limit(query.limit, 50);
     let agent = match &query.agent {
         Some(_) if !caller.bounds().is_empty() => return Err(auth::bound()),
@@ -137,7 +113,7 @@ pub(super) fn by_name<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(
     })
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<RunRow>> {
+async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<RunRow> {
     caller.run(&app, id).await.map(Json)
 }
 
@@ -145,11 +121,7 @@ async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Jso
 async fn remove(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<StatusCode> {
     app.commands()?;
     if caller.run(&app, id).await?.owner != caller.id() {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "owner_only",
-            "only the owner of a run can remove it; nothing was changed",
-        ));
+        return Err(Problem::forbidden("owner_only", "only the owner of a run can remove it; nothing was changed"));
     }
     match app.store.remove_run(id).await? {
         Removed::Done => {
@@ -157,11 +129,9 @@ async fn remove(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<S
             Ok(StatusCode::NO_CONTENT)
         }
         Removed::Gone => Err(Problem::not_found("run")),
-        Removed::Needed => Err(Problem::new(
-            StatusCode::CONFLICT,
-            "run_not_ended",
-            "the run has not ended; nothing was removed. Cancel it first",
-        )),
+        Removed::Needed => {
+            Err(Problem::conflict("run_not_ended", "the run has not ended; nothing was removed. Cancel it first"))
+        }
     }
 }
 
@@ -176,13 +146,13 @@ async fn iterations(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<IterationsQuery>,
-) -> ApiResult<Json<Vec<IterationRow>>> {
+) -> JsonResult<Vec<IterationRow>> {
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(MAX_ITERATIONS_PER_RESPONSE).clamp(1, MAX_ITERATIONS_PER_RESPONSE);
     Ok(Json(app.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
 }
 
-async fn steps(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Vec<StepRow>>> {
+async fn steps(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<Vec<StepRow>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.steps(&caller.scope(), id).await?))
 }
@@ -202,7 +172,7 @@ async fn step_page(
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text))
 }
 
-async fn report(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Value>> {
+async fn report(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<Value> {
     Ok(Json(with_report(&app, &caller, id).await?.report))
 }
 
@@ -213,15 +183,10 @@ async fn report_markdown(Context(app, caller): Context, Id(id): Id<RunId>) -> Ap
 
 async fn with_report(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
     let run = caller.run(app, id).await?;
-    match run.report.is_null() {
-        true => Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "report_not_found",
-            format!(
-                "run {id} has no report yet, because it is {}; a report is written when a run ends",
-                run.status.name()
-            ),
-        )),
-        false => Ok(run),
+    if run.report.is_null() {
+        let status = run.status.name();
+        let detail = format!("run {id} has no report yet, because it is {status}; a report is written when a run ends");
+        return Err(Problem::missing("report", detail));
     }
+    Ok(run)
 }

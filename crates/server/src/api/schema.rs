@@ -11,13 +11,26 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Schema {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-pub(super) fn text() -> Schema {
-    json!({"type": "string"})
+/// Schemas without parameters, each a function of its name.
+macro_rules! plain {
+    ($($(#[$doc:meta])* $name:ident: $schema:tt),* $(,)?) => {
+        $($(#[$doc])* pub(super) fn $name() -> Schema { json!($schema) })*
+    };
 }
 
-/// A secret is shown in one response only, and no copy of that response is kept for repeated requests.
-pub(super) fn secret() -> Schema {
-    json!({"type": "string", "format": SECRET})
+plain! {
+    text: {"type": "string"},
+    /// A secret is shown in one response only, and no copy of that response is kept for repeated requests.
+    secret: {"type": "string", "format": SECRET},
+    id: {"type": "string", "format": "uuid"},
+    time: {"type": "string", "format": "date-time"},
+    flag: {"type": "boolean"},
+    /// A count or position: not negative.
+    count: {"type": "integer", "minimum": 0},
+    amount: {"type": "number", "minimum": 0},
+    anything: {},
+    /// An object with any keys.
+    open: {"type": "object"},
 }
 
 const SECRET: &str = "password";
@@ -77,38 +90,8 @@ pub(super) fn words(most: usize) -> Schema {
     json!({"type": "string", "minLength": 1, "maxLength": most, "pattern": "\\S"})
 }
 
-pub(super) fn id() -> Schema {
-    json!({"type": "string", "format": "uuid"})
-}
-
-pub(super) fn time() -> Schema {
-    json!({"type": "string", "format": "date-time"})
-}
-
-pub(super) fn flag() -> Schema {
-    json!({"type": "boolean"})
-}
-
 pub(super) fn whole(least: i64, most: i64) -> Schema {
     json!({"type": "integer", "minimum": least, "maximum": most})
-}
-
-/// A count or position: not negative.
-pub(super) fn count() -> Schema {
-    json!({"type": "integer", "minimum": 0})
-}
-
-pub(super) fn amount() -> Schema {
-    json!({"type": "number", "minimum": 0})
-}
-
-pub(super) fn anything() -> Schema {
-    json!({})
-}
-
-/// An object with any keys.
-pub(super) fn open() -> Schema {
-    json!({"type": "object"})
 }
 
 /// An object with any keys and one schema for all values.
@@ -116,7 +99,7 @@ pub(super) fn map_of(schema: Schema) -> Schema {
     object([("type", "object".into()), ("additionalProperties", schema)])
 }
 
-pub(super) fn list(of: Schema) -> Schema {
+pub(super) fn list_of(of: Schema) -> Schema {
     object([("type", "array".into()), ("items", of)])
 }
 
@@ -148,26 +131,23 @@ macro_rules! form {
     };
 }
 
+/// A field and its schema.
+type Field<'a> = (&'a str, Schema);
+
 /// Like the macro, for computed fields.
-pub(super) fn record<const N: usize, const M: usize>(
-    required: [(&str, Schema); N],
-    optional: [(&str, Schema); M],
-) -> Schema {
+pub(super) fn record<const N: usize, const M: usize>(required: [Field; N], optional: [Field; M]) -> Schema {
     fields(required.into(), optional.into())
 }
 
 /// Like the macro, for computed fields.
-pub(super) fn form<const N: usize, const M: usize>(
-    required: [(&str, Schema); N],
-    optional: [(&str, Schema); M],
-) -> Schema {
+pub(super) fn form<const N: usize, const M: usize>(required: [Field; N], optional: [Field; M]) -> Schema {
     let mut schema = record(required, optional);
     schema["additionalProperties"] = Value::Bool(false);
     schema
 }
 
 /// Not generic, so that it is compiled once and not for each pair of lengths.
-fn fields(required: Vec<(&str, Schema)>, optional: Vec<(&str, Schema)>) -> Schema {
+fn fields(required: Vec<Field>, optional: Vec<Field>) -> Schema {
     let names = required.iter().map(|(name, _)| Value::from(*name)).collect();
     let fields = required.into_iter().chain(optional).map(|(name, schema)| (name.to_owned(), schema));
     let fields = Value::Object(fields.collect());
@@ -193,7 +173,7 @@ pub(super) fn named(name: &str, mut schema: Schema) -> Schema {
 
 /// A page of a list, and the cursor of the next page.
 pub(super) fn page(of: Schema) -> Schema {
-    record([("items", list(of)), ("next_cursor", nullable(text()))], [])
+    record([("items", list_of(of)), ("next_cursor", nullable(text()))], [])
 }
 
 #[cfg(test)]
@@ -204,7 +184,7 @@ mod tests {
     fn r10_a_list_in_place_of_an_object_is_found_at_any_depth() {
         let limits = || form([], [("max_tokens", count())]);
         let schema = form(
-            [("answers", list(form([("text", text())], [])))],
+            [("answers", list_of(form([("text", text())], [])))],
             [("budgets", nullable(limits())), ("props", open())],
         );
         for (value, said) in [
@@ -224,7 +204,7 @@ mod tests {
     #[test]
     fn x9_a_secret_is_found_at_any_depth_of_a_schema() {
         assert!(has_secret(&record([("token", secret()), ("record", open())], [])));
-        assert!(has_secret(&list(record([], [("made", nullable(record([("key", secret())], [])))]))));
+        assert!(has_secret(&list_of(record([], [("made", nullable(record([("key", secret())], [])))]))));
         assert!(!has_secret(&record([("token", text()), ("format", text())], [])));
     }
 }

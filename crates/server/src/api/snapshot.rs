@@ -1,20 +1,12 @@
 //! A run as it was after any event of its log. The views used last stay folded in memory, so that the next one folds only the
 //! events in between.
 
-use super::caller::{Context, Id};
-use super::problems::Problem;
-use super::query::QueryString;
-use super::route::Access::Read;
-use super::route::Route;
-use super::schema::{count, text};
-use super::{ApiResult, AppState, records};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use super::prelude::*;
+use axum::http::HeaderMap;
 use engine::ids::RunId;
 use engine::view::View;
 use runtime::ports::StoreError;
 use runtime::views;
-use serde::Deserialize;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

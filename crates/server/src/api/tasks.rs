@@ -1,22 +1,13 @@
 //! Routes for tasks, the things to be done in a project; a run of the kind `task` is in `runs`.
 
-use super::caller::{Caller, Context, Id, JsonBody};
 use super::documents::user_props;
-use super::problems::Problem;
+use super::prelude::*;
 use super::projects::{self, MAX_TITLE, checked_title};
-use super::query::{QueryString, page_limit};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{form, id, open, text, words};
-use super::version::{IfMatch, Versioned, write};
-use super::{ApiResult, AppState, Page, access, records, runs, version};
-use axum::Json;
-use axum::http::StatusCode;
+use super::version::{self, IfMatch, versioned, write};
 use engine::ids::{ProjectId, RunId, TaskId};
 use engine::workspace::{Mutation, Task, TaskState};
-use runtime::ports::{Library, TaskFilter};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use runtime::ports::TaskFilter;
+use serde_json::Map;
 use store::Removed;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -47,6 +38,11 @@ async fn visible(app: &AppState, caller: &Caller, id: TaskId) -> ApiResult<Task>
     app.store.task(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("task"))
 }
 
+async fn shown(app: &AppState, caller: &Caller, id: TaskId, status: StatusCode) -> ApiResult<Response> {
+    let task = visible(app, caller, id).await?;
+    Ok(versioned(status, task.version, task))
+}
+
 /// A task that this caller may change.
 async fn writable(app: &AppState, caller: &Caller, id: TaskId) -> ApiResult<Task> {
     let task = visible(app, caller, id).await?;
@@ -63,10 +59,7 @@ struct ListQuery {
     limit: Option<usize>,
 }
 
-async fn list(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<Task>>> {
+async fn list(Context(app, caller): Context, QueryString(query): QueryString<ListQuery>) -> PageResult<Task> {
     let limit = page_limit(query.limit, 50);
     let filter = TaskFilter {
         project_id: query.project_id,
@@ -96,9 +89,9 @@ fn todo() -> TaskState {
     TaskState::Todo
 }
 
-async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>) -> ApiResult<Versioned<Task>> {
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>) -> ApiResult<Response> {
     let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
-    let id: TaskId = runs::mint(&app);
+    let id: TaskId = app.mint();
     let mutation = Mutation::CreateTask {
         id,
         project_id,
@@ -108,11 +101,11 @@ async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>)
         props: Value::Object(user_props(new.props)?),
     };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::CREATED).await
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<Versioned<Task>> {
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+async fn show(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<Response> {
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 #[derive(Deserialize)]
@@ -129,9 +122,9 @@ async fn edit(
     Id(id): Id<TaskId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<TaskPatch>,
-) -> ApiResult<Versioned<Task>> {
+) -> ApiResult<Response> {
     let task = writable(&app, &caller, id).await?;
-    expected.check(&task)?;
+    expected.check(task.version)?;
     let mutation = Mutation::UpdateTask {
         id,
         expected_version: task.version,
@@ -141,7 +134,7 @@ async fn edit(
         props: patch.props.map(user_props).transpose()?.map(Value::Object),
     };
     write(&app, &caller, vec![mutation]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
+    shown(&app, &caller, id, StatusCode::OK).await
 }
 
 async fn remove(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<StatusCode> {

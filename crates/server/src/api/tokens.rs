@@ -1,21 +1,12 @@
 //! Routes for tokens: created and shown once, listed without their secret, revoked at once.
 
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::query::{MAX_PAGE, QueryString, page_limit};
-use super::route::Access::{Admin, Read, Run};
-use super::route::Route;
-use super::schema::{Schema, id, list, nullable, one_of, record, secret, text, time, up_to, words};
+use super::brief;
+use super::prelude::*;
 use super::secret::Secret;
-use super::{ApiResult, AppState, Page, brief, runs};
-use axum::Json;
-use axum::http::StatusCode;
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, CredentialId, ProjectId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
-use runtime::ports::{Library, Slice};
-use serde::{Deserialize, Serialize};
 use store::credentials::{Credential, CredentialKind, Grant};
 
 const MAX_NAME: usize = 200;
@@ -24,7 +15,7 @@ const MAX_PROJECTS: usize = 50;
 pub(super) fn routes() -> Vec<Route> {
     let taken = form! {
         ;
-        actor: text(), name: words(MAX_NAME), scopes: list(scope()), project_ids: up_to(MAX_PROJECTS, id()),
+        actor: text(), name: words(MAX_NAME), scopes: list_of(scope()), project_ids: up_to(MAX_PROJECTS, id()),
         expires_at: nullable(time()),
     };
     vec![
@@ -51,7 +42,7 @@ pub(super) fn scope() -> Schema {
 fn token() -> Schema {
     record! { "Token":
         id: id(), actor_id: id(), kind: one_of(CredentialKind::ALL.iter().map(|kind| kind.name())), name: text(),
-        scopes: list(scope()), project_ids: list(id()), prefix: text(), created_at: time(),
+        scopes: list_of(scope()), project_ids: list_of(id()), prefix: text(), created_at: time(),
         expires_at: nullable(time()), used_at: nullable(time()), revoked_at: nullable(time()),
     }
 }
@@ -141,7 +132,7 @@ pub(super) async fn create_credential(
 ) -> ApiResult<(Secret, Credential)> {
     let secret = Secret::fresh();
     let credential = Credential {
-        id: runs::mint(app),
+        id: app.mint(),
         actor_id: actor,
         kind: new.kind,
         parent: new.parent,
@@ -211,11 +202,9 @@ async fn bounds(app: &AppState, actor: ActorId, names: &[String], grant: Grant) 
 fn persons_only(caller: &Caller) -> ApiResult<()> {
     match caller.record.kind {
         ActorKind::Person => Ok(()),
-        ActorKind::Subagent => Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "persons_only",
-            "only people can create and revoke tokens; nothing was changed",
-        )),
+        ActorKind::Subagent => {
+            Err(Problem::forbidden("persons_only", "only people can create and revoke tokens; nothing was changed"))
+        }
     }
 }
 
@@ -231,11 +220,8 @@ pub(super) fn grant(word: &str) -> ApiResult<Grant> {
 
 fn granted(scopes: Option<Vec<String>>) -> ApiResult<Grant> {
     let Some(words) = scopes else { return Ok(Grant::Run) };
-    let mut highest = None;
-    for word in &words {
-        highest = highest.max(Some(grant(word)?));
-    }
-    highest.ok_or_else(|| {
+    let granted: Vec<Grant> = words.iter().map(|word| grant(word)).collect::<ApiResult<_>>()?;
+    granted.into_iter().max().ok_or_else(|| {
         Problem::invalid("unknown_scope", "scopes is empty; give some of read, run and admin; nothing was made")
     })
 }
@@ -251,7 +237,7 @@ struct ListQuery {
 async fn list_tokens(
     Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
-) -> ApiResult<Json<Page<TokenView>>> {
+) -> PageResult<TokenView> {
     let of = match query.actor.as_deref() {
         None => Some(caller.id()),
         Some("*") if caller.is_admin() => None,
@@ -266,7 +252,7 @@ async fn list_tokens(
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
 
-async fn revoke(Context(app, caller): Context, Id(id): Id<CredentialId>) -> ApiResult<Json<TokenView>> {
+async fn revoke(Context(app, caller): Context, Id(id): Id<CredentialId>) -> JsonResult<TokenView> {
     app.commands()?;
     persons_only(&caller)?;
     let found = app

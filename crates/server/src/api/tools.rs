@@ -1,21 +1,13 @@
 //! Routes for tools: the built-in ones and those of the configured servers. People can call the built-in ones here too.
 
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{flag, list as list_of, named, nullable, one_of, open, record, text};
-use super::{ApiResult, AppState, auth, pages};
+use super::prelude::*;
+use super::{auth, pages};
 use crate::catalogue::Catalogue;
 use crate::toolboxes::{ToolboxStatus, offers};
 use ::pages::PageSubject;
-use axum::Json;
 use effects::tools::{Registry, Toolbox};
 use engine::effect::RepeatSafety;
 use engine::ids::ProjectId;
-use runtime::ports::Library;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::sync::Arc;
 
 pub(super) fn routes() -> Vec<Route> {
     let tool = record! { "Tool":
@@ -45,7 +37,7 @@ pub(crate) struct Tools {
     pub servers: Vec<ToolboxStatus>,
 }
 
-async fn tools(Context(app, caller): Context) -> ApiResult<Json<Tools>> {
+async fn tools(Context(app, caller): Context) -> JsonResult<Tools> {
     let mut visible = Vec::new();
     for toolbox in &app.catalogue.toolboxes().0 {
         if is_visible(&app, &caller, toolbox.projects()).await? {
@@ -59,7 +51,7 @@ async fn call(
     Context(app, caller): Context,
     Id(name): Id<String>,
     JsonBody(arguments): JsonBody<Value>,
-) -> ApiResult<Json<Value>> {
+) -> JsonResult<Value> {
     if caller.access < Run && Registry::builtin().find(&name).is_some_and(|action| !action.is_read()) {
         return Err(auth::insufficient(Run));
     }

@@ -1,50 +1,15 @@
 //! Versions over HTTP: `ETag` says which version a response shows, `If-Match` which one a change is based on, so that no edit
 //! is lost.
 
-use super::caller::Caller;
-use super::problems::Problem;
-use super::schema::Schema;
-use super::{ApiResult, AppState};
-use axum::Json;
+use super::prelude::*;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use engine::workspace::{Change, Document, Mutation, Project, Task};
+use engine::workspace::{Change, Mutation};
 use runtime::ports::AppendError;
-use serde::Serialize;
-use serde_json::json;
-use std::sync::Arc;
-
-/// An entity that counts its versions.
-pub(super) trait HasVersion: Serialize {
-    fn version(&self) -> i64;
-}
-
-macro_rules! has_version {
-    ($($entity:ident),*) => {
-        $(impl HasVersion for $entity {
-            fn version(&self) -> i64 {
-                self.version
-            }
-        })*
-    };
-}
-
-has_version!(Project, Document, Task);
 
 /// An entity with its version as a header.
-pub(super) struct Versioned<T>(pub StatusCode, pub T);
-
-impl<T: HasVersion> IntoResponse for Versioned<T> {
-    fn into_response(self) -> Response {
-        let tag = HeaderValue::from_str(&format!("\"{}\"", self.1.version()));
-        let mut response = (self.0, Json(self.1)).into_response();
-        if let Ok(tag) = tag {
-            response.headers_mut().insert(header::ETAG, tag);
-        }
-        response
-    }
+pub(super) fn versioned(status: StatusCode, version: i64, entity: impl Serialize) -> Response {
+    (status, [(header::ETAG, format!("\"{version}\""))], Json(entity)).into_response()
 }
 
 /// The version a change was made on; `None` is `*`, whichever is there.
@@ -52,8 +17,8 @@ pub(super) struct IfMatch(pub Option<i64>);
 
 impl IfMatch {
     /// Refuses a change that was based on another version than the stored one.
-    pub(super) fn check(&self, entity: &impl HasVersion) -> ApiResult<()> {
-        match self.0.is_none_or(|expected| expected == entity.version()) {
+    pub(super) fn check(&self, version: i64) -> ApiResult<()> {
+        match self.0.is_none_or(|expected| expected == version) {
             true => Ok(()),
             false => Err(stale()),
         }

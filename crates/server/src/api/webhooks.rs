@@ -1,17 +1,8 @@
 //! Routes for webhooks: URLs that notifications are sent to, and the outcome of each delivery. A secret is shown once.
 
-use super::caller::{Caller, Context, Id, JsonBody};
-use super::problems::Problem;
-use super::route::Access::{Read, Run};
-use super::route::Route;
-use super::schema::{Schema, count, id, list, nullable, one_of, record, secret, text, time, up_to, words};
-use super::{ApiResult, AppState};
-use axum::Json;
-use axum::http::StatusCode;
+use super::prelude::*;
 use engine::time::Timestamp;
 use outbound::webhooks::{Secret, check_url};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use store::notifications::{Delivery, DeliveryState, KINDS, Template, Webhook};
 use uuid::Uuid;
 
@@ -29,10 +20,10 @@ pub(super) fn routes() -> Vec<Route> {
     made["title"] = "NewWebhook".into();
     let routes = [
         Route::get("/api/webhooks", Read, "Your webhooks, without their secrets", list_all)
-            .returns(200, list(webhook())),
+            .returns(200, list_of(webhook())),
         Route::post("/api/webhooks", Run, "Send notifications to a URL, signed", create).body(new).returns(201, made),
         Route::get("/api/webhooks/{id}", Read, "A webhook and its last deliveries", show)
-            .returns(200, record([("webhook", webhook()), ("deliveries", list(delivery()))], [])),
+            .returns(200, record([("webhook", webhook()), ("deliveries", list_of(delivery()))], [])),
         Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).returns_empty(204),
         Route::post("/api/webhooks/{id}/test", Run, "Send a test there now", test).returns(200, delivery()),
     ];
@@ -41,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 fn webhook() -> Schema {
     record! { "Webhook":
-        id: id(), url: text(), template: one_of(Template::ALL.map(Template::name)), kinds: list(one_of(KINDS)),
+        id: id(), url: text(), template: one_of(Template::ALL.map(Template::name)), kinds: list_of(one_of(KINDS)),
         disabled_reason: nullable(text()), created_at: time(),
     }
 }
@@ -76,7 +67,7 @@ impl From<Webhook> for WebhookView {
     }
 }
 
-async fn list_all(Context(app, caller): Context) -> ApiResult<Json<Vec<WebhookView>>> {
+async fn list_all(Context(app, caller): Context) -> JsonResult<Vec<WebhookView>> {
     let webhooks = app.store.webhooks(caller.id()).await?;
     Ok(Json(webhooks.into_iter().map(WebhookView::from).collect()))
 }
@@ -122,7 +113,7 @@ async fn create(
     }
     let secret = Secret::of(rand::random()).text();
     let webhook = Webhook {
-        id: super::runs::mint(&app),
+        id: app.mint(),
         owner: caller.id(),
         url: new.url,
         template,
@@ -146,7 +137,7 @@ pub(crate) struct WebhookWithDeliveries {
     pub deliveries: Vec<Delivery>,
 }
 
-async fn show(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<Json<WebhookWithDeliveries>> {
+async fn show(Context(app, caller): Context, Id(id): Id<Uuid>) -> JsonResult<WebhookWithDeliveries> {
     let webhook = owned(&app, &caller, id).await?.into();
     Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.store.deliveries(id, RECENT).await? }))
 }
@@ -159,10 +150,10 @@ async fn remove(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<St
 }
 
 /// Sends a test at once, so that the response has its outcome. A failed one is retried like any other delivery.
-async fn test(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<Json<Delivery>> {
+async fn test(Context(app, caller): Context, Id(id): Id<Uuid>) -> JsonResult<Delivery> {
     let webhook = owned(&app, &caller, id).await?;
     let now = app.clock.now();
-    let test: Uuid = super::runs::mint(&app);
+    let test: Uuid = app.mint();
     let data = json!({"kind": "test", "title": "a test", "body": "If you can read this, notifications reach you."});
     let delivery = Delivery {
         id: format!("msg_{test}"),

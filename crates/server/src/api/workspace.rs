@@ -1,25 +1,17 @@
 //! Routes across documents, tasks and projects: the workspace of a run, search, and edges.
 
-use super::caller::{Context, Id};
-use super::problems::Problem;
-use super::query::{MAX_PAGE, QueryString, page_limit};
-use super::route::Access::Read;
-use super::route::Route;
-use super::schema::{Schema, id, list, nullable, one_of, text};
-use super::{ApiResult, Page, records};
-use axum::Json;
+use super::prelude::*;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{Document, Edge, Task};
-use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, SearchFilter, Slice, TaskFilter};
-use serde::{Deserialize, Serialize};
+use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, SearchFilter, TaskFilter};
 use uuid::Uuid;
 
 const MANY: usize = 10_000;
 
 pub(super) fn routes() -> Vec<Route> {
     let workspace = record! { "Workspace":
-        workspace_document_id: nullable(id()), documents: list(records::document()), tasks: list(records::task()),
-        edges: list(records::edge()),
+        workspace_document_id: nullable(id()), documents: list_of(records::document()),
+        tasks: list_of(records::task()), edges: list_of(records::edge()),
     };
     vec![
         Route::get("/api/runs/{id}/workspace", Read, "What the run made, as documents, tasks and edges", of_run)
@@ -47,7 +39,7 @@ pub(crate) struct Workspace {
     pub edges: Vec<Edge>,
 }
 
-async fn of_run(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Workspace>> {
+async fn of_run(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<Workspace> {
     let run = caller.run(&app, id).await?;
     let scope = caller.scope();
     let documents = DocumentFilter { run_id: Some(id), limit: MANY, ..DocumentFilter::default() };
@@ -73,10 +65,7 @@ struct SearchQuery {
     limit: Option<usize>,
 }
 
-async fn search(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<SearchQuery>,
-) -> ApiResult<Json<Page<Hit>>> {
+async fn search(Context(app, caller): Context, QueryString(query): QueryString<SearchQuery>) -> PageResult<Hit> {
     if let Some(why) = runtime::search_terms::too_many(&query.q) {
         return Err(Problem::invalid("too_many_words", why));
     }
@@ -107,10 +96,7 @@ struct EdgesQuery {
     limit: Option<usize>,
 }
 
-async fn edges(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<EdgesQuery>,
-) -> ApiResult<Json<Page<Edge>>> {
+async fn edges(Context(app, caller): Context, QueryString(query): QueryString<EdgesQuery>) -> PageResult<Edge> {
     if query.src.is_none() && query.dst.is_none() && query.run_id.is_none() {
         return Err(Problem::invalid("edges_of_what", "give src, dst or run_id: edges are listed for one of them"));
     }

@@ -45,12 +45,9 @@ fn task(args: AgentRunArgs) -> RunArgs {
         kind: "task".into(),
         agent: Some(args.handle),
         max_steps: args.max_steps,
-        with_agents: Vec::new(),
-        projects: Vec::new(),
-        success: Vec::new(),
-        tools: Vec::new(),
         limits: args.limits,
         follow: args.follow,
+        ..RunArgs::default()
     }
 }
 

@@ -5,7 +5,8 @@ use super::{Session, nodes, note, print};
 use crate::api::Workspace;
 use crate::api_client::{ApiClient, ApiError, STORED};
 use crate::args::Follow;
-use crate::attach::Attached;
+use crate::attach::{Attached, PATIENCE};
+use crate::drive::WorkerScope;
 use crate::failure::Failure;
 use crate::render::live::{Screen, Size, frame};
 use crate::render::live_state::LiveState;
@@ -100,7 +101,8 @@ pub(crate) async fn stay(
             }
             Ok(FollowEnd::HolderGone) => {
                 attached.close().await;
-                attached = session.driver_again(run).await?;
+                // A server may come back, a database may be free to take over.
+                attached = session.worker(WorkerScope::Only(run), PATIENCE).await?;
             }
             Ok(FollowEnd::Interrupted(code)) => return detach(session, attached, run, code, &mut signals).await,
             Err(failure) => {

@@ -126,11 +126,8 @@ pub(crate) async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure
     if let Some(address) = &session.config.server {
         checks.push(server(session, address).await);
     }
-    checks.extend(session.config.ignored.iter().map(|ignored| Check {
-        name: "trust".into(),
-        ok: false,
-        detail: line(&ignored.line()),
-    }));
+    let ignored = session.config.ignored.iter();
+    checks.extend(ignored.map(|ignored| Check { name: "trust".into(), ok: false, detail: line(&ignored.line()) }));
     checks.extend(toolboxes(session).await);
     for check in &checks {
         let Check { name, ok, detail } = check;

@@ -151,28 +151,22 @@ impl Session {
         attach::to_read(&self.config, &self.actor).await
     }
 
+    /// Connects to record commands and to drive these runs. A server that does not answer may have `patience` to come back.
+    async fn worker(&self, scope: WorkerScope, patience: Duration) -> Result<Attached, Failure> {
+        match &self.config.server {
+            Some(server) => attach::to_server(&self.config, server, patience).await,
+            None => attach::to_work(&self.config, &self.actor, scope).await,
+        }
+    }
+
     /// Connects to record a command, without driving a run.
     async fn writer(&self) -> Result<Attached, Failure> {
-        if let Some(server) = &self.config.server {
-            return attach::to_server(&self.config, server, Duration::ZERO).await;
-        }
-        attach::to_work(&self.config, &self.actor, WorkerScope::Nothing).await
+        self.worker(WorkerScope::Nothing, Duration::ZERO).await
     }
 
     /// Connects to record a command and to drive one run.
     async fn driver(&self, run: RunId) -> Result<Attached, Failure> {
-        if let Some(server) = &self.config.server {
-            return attach::to_server(&self.config, server, Duration::ZERO).await;
-        }
-        attach::to_work(&self.config, &self.actor, WorkerScope::Only(run)).await
-    }
-
-    /// Connects again after the connection was lost: a server may come back, a database may be free to take over.
-    async fn driver_again(&self, run: RunId) -> Result<Attached, Failure> {
-        match &self.config.server {
-            Some(server) => attach::to_server(&self.config, server, attach::PATIENCE).await,
-            None => self.driver(run).await,
-        }
+        self.worker(WorkerScope::Only(run), Duration::ZERO).await
     }
 
     /// A run by its id or the beginning of it. Only the beginning needs a look into the database.
@@ -205,7 +199,7 @@ impl Session {
     /// All pages of a list; empty when there is no database yet.
     async fn list<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Failure> {
         let Some(reader) = self.reader().await? else { return Ok(Vec::new()) };
-        let found = all_pages(&reader.client, path).await;
+        let found = all_pages(&reader.client, path, "cursor").await;
         closing(reader, found).await
     }
 
@@ -236,7 +230,7 @@ async fn by_prefix(client: &ApiClient, text: &str) -> Result<RunId, Failure> {
             "{text} is neither a run id nor the beginning of one (at least 4 characters)\n`pleach ls` lists the runs you may see."
         )));
     }
-    let runs: Vec<RunRow> = all_pages(client, "/api/runs?limit=200").await?;
+    let runs: Vec<RunRow> = all_pages(client, "/api/runs?limit=200", "cursor").await?;
     let matches: Vec<RunId> = runs.iter().map(|run| run.id).filter(|id| id.to_string().starts_with(&prefix)).collect();
     match matches.as_slice() {
         [only] => Ok(*only),
@@ -252,14 +246,14 @@ async fn by_prefix(client: &ApiClient, text: &str) -> Result<RunId, Failure> {
     }
 }
 
-/// All pages of a list. The path must have a query already.
-async fn all_pages<T: DeserializeOwned>(client: &ApiClient, path: &str) -> Result<Vec<T>, ApiError> {
+/// All pages of a list. The path must have a query already; `parameter` takes the cursor.
+async fn all_pages<T: DeserializeOwned>(client: &ApiClient, path: &str, parameter: &str) -> Result<Vec<T>, ApiError> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
         let page: Page<T> = client.get(&format!("{path}{cursor}")).await?;
         all.extend(page.items);
         match page.next_cursor {
-            Some(next) => cursor = format!("&cursor={next}"),
+            Some(next) => cursor = format!("&{parameter}={next}"),
             None => return Ok(all),
         }
     }

@@ -1,6 +1,6 @@
 //! Nodes of a tree run: found by id or number, fetched for the tree view, and shown.
 
-use super::{Session, encoded, print};
+use super::{Session, all_pages, encoded, print};
 use crate::api::{NodeView, Page};
 use crate::api_client::{ApiClient, ApiError};
 use crate::failure::Failure;
@@ -44,15 +44,7 @@ pub(crate) async fn find(session: &Session, run: RunId, text: &str) -> Result<No
 /// Fetches the nodes that changed since the last call, and the plans.
 pub(crate) async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -> Result<(), ApiError> {
     let since = tree_view.seen_until().map(|at| format!("&since={}", encoded(&at.to_string()))).unwrap_or_default();
-    let mut cursor = String::new();
-    loop {
-        let page: Page<NodeRow> = client.get(&format!("/api/runs/{run}/nodes?limit={PAGE}{since}{cursor}")).await?;
-        tree_view.update(page.items);
-        match page.next_cursor {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
+    tree_view.update(all_pages(client, &format!("/api/runs/{run}/nodes?limit={PAGE}{since}"), "cursor").await?);
     tree_view.plan(client.get(&format!("/api/runs/{run}/plans")).await?);
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! Commands that only read: `ls show log report doc search`.
 
-use super::{Session, by_prefix, encoded, nodes, note, print};
+use super::{Session, all_pages, by_prefix, encoded, nodes, note, print};
 use crate::api::{Page, Workspace};
 use crate::api_client::{ApiClient, STORED};
 use crate::args::{DocArgs, ListArgs, LogArgs, Target};
 use crate::attach::Attached;
 use crate::failure::Failure;
 use crate::render::event_lines::EventLines;
-use crate::render::style::{fit, json_line, line, plain, width};
+use crate::render::style::{field, fit, json_line, line, plain, width};
 use crate::render::tree_view::TreeView;
 use crate::render::{show, status_color};
 use engine::batch::{RunRow, StepRow};
@@ -172,12 +172,13 @@ pub(crate) async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure>
 
 fn log_line(json: &str, event_lines: &mut EventLines) -> String {
     let event: Value = serde_json::from_str(json).unwrap_or_default();
-    let text = |name: &str| line(event[name].as_str().unwrap_or_default());
-    let headline = event_lines.line(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
-        Some(effect) => format!("{} {}", line(effect), line(event["payload"]["what"].as_str().unwrap_or_default())),
-        None => line(event["payload"]["tool"].as_str().unwrap_or_default()),
+    let payload = &event["payload"];
+    let headline = event_lines.line(&event).unwrap_or_else(|| match payload["effect"].as_str() {
+        Some(effect) => format!("{} {}", line(effect), field(payload, "what")),
+        None => field(payload, "tool"),
     });
-    format!("{:>6}  {}  {:<30} {}", event["seq"].to_string(), text("timestamp"), text("type"), headline)
+    let (seq, at, kind) = (event["seq"].to_string(), field(&event, "timestamp"), field(&event, "type"));
+    format!("{seq:>6}  {at}  {kind:<30} {headline}")
 }
 
 pub(crate) async fn report(session: &Session, run: String) -> Result<u8, Failure> {
@@ -204,25 +205,14 @@ async fn one_document(session: &Session, id: DocumentId) -> Result<u8, Failure> 
         print(&json_line(&text));
     } else {
         let document: Document = serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
-        let entries = entries(&reader.client, id).await?;
+        let path = format!("/api/documents/{id}/entries?limit=200");
+        let mut entries: Vec<Entry> = all_pages(&reader.client, &path, "before").await?;
+        // The newest come first.
+        entries.reverse();
         print(&markdown(&document, &entries));
     }
     reader.close().await;
     Ok(0)
-}
-
-/// All entries of a scratchpad, oldest first.
-async fn entries(client: &ApiClient, id: DocumentId) -> Result<Vec<Entry>, Failure> {
-    let mut all: Vec<Entry> = Vec::new();
-    loop {
-        let before = all.last().map(|entry| format!("&before={}", entry.position)).unwrap_or_default();
-        let page: Page<Entry> = client.get(&format!("/api/documents/{id}/entries?limit=200{before}")).await?;
-        all.extend(page.items);
-        if page.next_cursor.is_none() {
-            all.reverse();
-            return Ok(all);
-        }
-    }
 }
 
 fn markdown(document: &Document, entries: &[Entry]) -> String {
@@ -245,8 +235,8 @@ pub(crate) async fn search(
     let path = format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(&query));
     let Some(page) = session.get::<Page<Value>>(&path).await? else { return Ok(0) };
     for hit in &page.items {
-        let text = |name: &str| line(hit[name].as_str().unwrap_or_default());
-        let (id, kind, title, excerpt) = (text("id"), text("kind"), text("title"), fit(&text("excerpt"), 100));
+        let [id, kind, title, excerpt] = ["id", "kind", "title", "excerpt"].map(|name| field(hit, name));
+        let excerpt = fit(&excerpt, 100);
         session.print_value(hit, &format!("{id}  {kind:<8}  {title}\n    {excerpt}"));
     }
     Ok(0)

@@ -64,7 +64,7 @@ async fn revoke(client: &ApiClient, id: Option<CredentialId>) -> Result<Vec<Toke
     let ids: Vec<CredentialId> = match id {
         Some(id) => vec![id],
         None => {
-            let tokens: Vec<TokenView> = all_pages(client, "/api/tokens?actor=*&limit=200").await?;
+            let tokens: Vec<TokenView> = all_pages(client, "/api/tokens?actor=*&limit=200", "cursor").await?;
             tokens.into_iter().filter(|token| token.revoked_at.is_none()).map(|token| token.id).collect()
         }
     };

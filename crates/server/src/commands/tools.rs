@@ -2,7 +2,6 @@
 
 use super::{Session, note, print};
 use crate::api::{Tools, described};
-use crate::attach;
 use crate::catalogue::Catalogue;
 use crate::drive::WorkerScope;
 use crate::failure::Failure;
@@ -40,10 +39,7 @@ pub(crate) async fn list(session: &Session) -> Result<u8, Failure> {
 
 /// Runs until standard input is closed. The process that holds the database drives the runs; when there is none, this one does.
 pub(crate) async fn converse(session: &Session) -> Result<u8, Failure> {
-    let attached = match &session.config.server {
-        Some(server) => attach::to_server(&session.config, server, Duration::ZERO).await?,
-        None => attach::to_work(&session.config, &session.actor, WorkerScope::Everything).await?,
-    };
+    let attached = session.worker(WorkerScope::Everything, Duration::ZERO).await?;
     let tools = RunTools::new(attached.client.clone(), true);
     let ended = mcp::server::serve(Arc::new(tools), tokio::io::stdin(), tokio::io::stdout()).await;
     attached.close().await;

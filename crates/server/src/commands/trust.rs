@@ -6,7 +6,7 @@ use crate::args::{TrustArgs, TrustCommand};
 use crate::config::Environment;
 use crate::config::local::{self, LocalFile};
 use crate::config::trust::{Decision, Distrust, TrustRecord, TrustRecords};
-use crate::config::trust_preview::TrustPreview;
+use crate::config::trust_preview::{self, TrustPreview};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
 use crate::render::style::{json_line, line};
@@ -132,8 +132,7 @@ fn preview_lines(file: &LocalFile, why: &Distrust) -> Vec<String> {
         }
     }
     if !variables.is_empty() {
-        let names: Vec<&str> = variables.iter().map(String::as_str).collect();
-        lines.push(format!("  reads from your environment only {}", line(&names.join(", "))));
+        lines.push(format!("  reads from your environment only {}", line(&trust_preview::list(&variables))));
     }
     if file.risky.mcp.values().any(|server| server.value.get("command").is_some()) {
         lines

@@ -225,24 +225,8 @@ fn one_line(error: &toml::de::Error) -> String {
 
 /// The closest valid key, when it is close enough to be a typing error.
 fn nearest<'k>(key: &str, valid: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    let close = valid.map(|candidate| (distance(key, candidate), candidate)).min()?;
+    let close = valid.map(|candidate| (strsim::levenshtein(key, candidate), candidate)).min()?;
     (close.0 <= 1 + key.len() / 3).then_some(close.1)
-}
-
-/// The Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

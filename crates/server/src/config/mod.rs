@@ -23,6 +23,7 @@ use origins::{Layers, Origin, Setting};
 use runtime::ports::DEFAULT_ITEMS_PER_PROJECT;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use trust::{Distrust, TrustRecords};
 
@@ -160,8 +161,7 @@ impl Ignored {
             Distrust::New | Distrust::Declined => "is not trusted".into(),
             Distrust::Changed => "has changed since you trusted it".into(),
             Distrust::ReadsMore(names) => {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                format!("reads {} now, which you were not shown when you trusted it", names.join(", "))
+                format!("reads {} now, which you were not shown when you trusted it", trust_preview::list(names))
             }
         };
         let keys = self.file.keys().join(", ");
@@ -257,60 +257,55 @@ impl Config {
         let mut layers = Layers::default();
         layers.push(flag_layer(flags));
         layers.push(variable_layer(environment));
-        let mut sections = far.providers;
-        sections.extend(near.providers);
-        let mut mcp = far.mcp;
+        let (mut providers, mut mcp) = (far.providers, far.mcp);
+        providers.extend(near.providers);
         mcp.extend(near.mcp);
         layers.push(near.settings);
         layers.push(far.settings);
 
-        let data_dir = layers
-            .parse("data_dir", "a directory", |text| (!text.is_empty()).then(|| environment.directory.join(text)))?
-            .unwrap_or_else(|| Setting::default(environment.xdg("XDG_DATA_HOME", ".local/share").join("pleach")));
+        let path = |text: &str| (!text.is_empty()).then(|| environment.directory.join(text));
+        let data_dir = layers.parse("data_dir", "a directory", path)?;
+        let data_dir = Setting::or_default(data_dir, environment.xdg("XDG_DATA_HOME", ".local/share").join("pleach"));
         let database = layers
             .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))
-            .map_err(hide_password)?
-            .unwrap_or_else(|| Setting::default(Database::Sqlite(data_dir.value.join("pleach.db"))));
+            .map_err(hide_password)?;
+        let database = Setting::or_default(database, Database::Sqlite(data_dir.value.join("pleach.db")));
         let database_direct = layers
             .parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))
             .map_err(hide_password)?;
-        let whole = |range: std::ops::RangeInclusive<u64>| {
-            move |text: &str| text.parse().ok().filter(|number| range.contains(number))
+        let whole = |default: u64, key, unit: &str, range: RangeInclusive<u64>| {
+            let valid = format!("{unit}a whole number from {} to {}", range.start(), range.end());
+            let found = layers.parse(key, &valid, |text| text.parse().ok().filter(|number| range.contains(number)));
+            found.map(|found| Setting::or_default(found, default))
         };
+        let switch = |key| {
+            let found = layers.parse(key, "true or false", |text| text.parse().ok());
+            found.map(|found| Setting::or_default(found, false))
+        };
+        let listen = layers.parse("listen", "an address and a port such as 127.0.0.1:7333", parse_address)?;
+        let fetch_approve = layers.parse("fetch_approve", "never, tainted or always", Approval::parse)?;
         Ok(Config {
-            listen: layers
-                .parse("listen", "an address and a port such as 127.0.0.1:7333", parse_address)?
-                .unwrap_or_else(|| Setting::default(SocketAddr::from(([127, 0, 0, 1], 7333)))),
+            listen: Setting::or_default(listen, SocketAddr::from(([127, 0, 0, 1], 7333))),
             public_url: layers.parse("public_url", "http://NAME or https://NAME, without a path", PublicUrl::parse)?,
             server: layers.parse("server", "http://… or https://…", |text| {
                 text.starts_with("http").then(|| text.to_owned())
             })?,
             model: ModelChoice::from_layers(&layers)?,
-            workers: layers
-                .parse("workers", "a whole number from 1 to 4096", whole(1..=4096))?
-                .map_or_else(|| Setting::default(64), |found| found.map(|number| number as usize)),
-            lease_ms: layers
-                .parse("lease_ms", "milliseconds, a whole number from 300 to 3600000", whole(300..=3_600_000))?
-                .unwrap_or_else(|| Setting::default(10_000)),
-            rehearsal_ms: layers
-                .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
-                .unwrap_or_else(|| Setting::default(0)),
-            project_items: layers
-                .parse("project_items", "a whole number from 1 to 10000000", whole(1..=10_000_000))?
-                .unwrap_or_else(|| Setting::default(DEFAULT_ITEMS_PER_PROJECT)),
-            webhooks_private: yes_or_no(&layers, "webhooks_private")?,
+            workers: whole(64, "workers", "", 1..=4096)?.map(|number| number as usize),
+            lease_ms: whole(10_000, "lease_ms", "milliseconds, ", 300..=3_600_000)?,
+            rehearsal_ms: whole(0, "rehearsal_ms", "milliseconds, ", 0..=60_000)?,
+            project_items: whole(DEFAULT_ITEMS_PER_PROJECT, "project_items", "", 1..=10_000_000)?,
+            webhooks_private: switch("webhooks_private")?,
             otlp_endpoint: layers.parse("otlp_endpoint", "http://HOST:PORT or https://…", |text| {
                 (text.starts_with("http://") || text.starts_with("https://")).then(|| text.to_owned())
             })?,
-            fetch_url: yes_or_no(&layers, "fetch_url")?,
-            fetch_private: yes_or_no(&layers, "fetch_private")?,
+            fetch_url: switch("fetch_url")?,
+            fetch_private: switch("fetch_private")?,
             fetch_hosts: layers.parse("fetch_hosts", "hosts such as example.org or *.example.org", Hosts::parse)?,
-            fetch_approve: layers
-                .parse("fetch_approve", "never, tainted or always", Approval::parse)?
-                .unwrap_or_else(|| Setting::default(Approval::Never)),
+            fetch_approve: Setting::or_default(fetch_approve, Approval::Never),
             files_dir: layers.parse("files_dir", "a directory", |text| Some(environment.directory.join(text)))?,
-            files_write: yes_or_no(&layers, "files_write")?,
-            providers: sections,
+            files_write: switch("files_write")?,
+            providers,
             ignored: Vec::new(),
             consents: BTreeMap::new(),
             environment: environment.clone(),
@@ -325,12 +320,6 @@ impl Config {
 /// A mistyped URL may still contain a password.
 fn hide_password(bad: origins::BadValue) -> origins::BadValue {
     origins::BadValue { value: show::without_password(&bad.value), ..bad }
-}
-
-/// A switch that is off by default.
-fn yes_or_no(layers: &Layers, key: &'static str) -> Result<Setting<bool>, origins::BadValue> {
-    let found = layers.parse(key, "true or false", |text| text.parse().ok())?;
-    Ok(found.unwrap_or_else(|| Setting::default(false)))
 }
 
 fn flag_layer(flags: &Global) -> BTreeMap<&'static str, Setting<String>> {

@@ -50,6 +50,10 @@ impl<T> Setting<T> {
         Setting { value, origin: Origin::Default }
     }
 
+    pub(crate) fn or_default(found: Option<Setting<T>>, value: T) -> Setting<T> {
+        found.unwrap_or_else(|| Setting::default(value))
+    }
+
     pub(crate) fn to_text(&self) -> Setting<String>
     where
         T: fmt::Display,

@@ -17,30 +17,26 @@ impl Config {
         let mut lines = vec![
             line("data_dir", self.data_dir.clone().map(|path| path.display().to_string())),
             line("database", self.database.to_text()),
-            optional("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_password(&url)))),
+            line("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_password(&url)))),
             line("listen", self.listen.to_text()),
-            optional("public_url", self.public_url.clone().map(|url| url.map(|url| url.origin))),
-            optional("server", self.server.clone()),
-            optional(
-                "token",
-                self.token()
-                    .map(|_| Setting { value: "(set)".into(), origin: Origin::Variable("PLEACH_TOKEN".into()) }),
-            ),
-            optional("model", self.model.all.clone()),
-            optional("model_fast", self.model.fast.clone()),
-            optional("model_balanced", self.model.balanced.clone()),
-            optional("model_powerful", self.model.powerful.clone()),
+            line("public_url", self.public_url.clone().map(|url| url.map(|url| url.origin))),
+            line("server", self.server.clone()),
+            line("token", self.token().map(|_| secret("PLEACH_TOKEN"))),
+            line("model", self.model.all.clone()),
+            line("model_fast", self.model.fast.clone()),
+            line("model_balanced", self.model.balanced.clone()),
+            line("model_powerful", self.model.powerful.clone()),
             line("workers", self.workers.to_text()),
             line("lease_ms", self.lease_ms.to_text()),
             line("rehearsal_ms", self.rehearsal_ms.to_text()),
             line("project_items", self.project_items.to_text()),
             line("webhooks_private", self.webhooks_private.to_text()),
-            optional("otlp_endpoint", self.otlp_endpoint.clone().map(|url| url.map(|url| without_secret(&url)))),
+            line("otlp_endpoint", self.otlp_endpoint.clone().map(|url| url.map(|url| without_secret(&url)))),
             line("fetch_url", self.fetch_url.to_text()),
             line("fetch_private", self.fetch_private.to_text()),
-            optional("fetch_hosts", self.fetch_hosts.as_ref().map(Setting::to_text)),
+            line("fetch_hosts", self.fetch_hosts.as_ref().map(Setting::to_text)),
             line("fetch_approve", self.fetch_approve.clone().map(|approve| approve.name().to_owned())),
-            optional("files_dir", self.files_dir.clone().map(|dir| dir.map(|path| path.display().to_string()))),
+            line("files_dir", self.files_dir.clone().map(|dir| dir.map(|path| path.display().to_string()))),
             line("files_write", self.files_write.to_text()),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
@@ -57,6 +53,11 @@ impl Config {
     }
 }
 
+/// A secret is set, and that is all that is shown of it.
+fn secret(variable: &str) -> Setting<String> {
+    Setting { value: "(set)".into(), origin: Origin::Variable(variable.into()) }
+}
+
 /// The program or address of an MCP server and its restrictions. Arguments, variables, headers and queries may be secret.
 fn mcp_server(name: &str, server: &Setting<Value>) -> Vec<ConfigLine> {
     let Setting { value: section, origin } = server;
@@ -71,15 +72,9 @@ fn mcp_server(name: &str, server: &Setting<Value>) -> Vec<ConfigLine> {
     lines
 }
 
-fn line(key: &str, setting: Setting<String>) -> ConfigLine {
-    ConfigLine { key: key.into(), value: Some(setting.value), origin: setting.origin }
-}
-
-fn optional(key: &str, setting: Option<Setting<String>>) -> ConfigLine {
-    match setting {
-        Some(setting) => line(key, setting),
-        None => ConfigLine { key: key.into(), value: None, origin: Origin::Default },
-    }
+fn line(key: &str, setting: impl Into<Option<Setting<String>>>) -> ConfigLine {
+    let (value, origin) = setting.into().map_or((None, Origin::Default), |found| (Some(found.value), found.origin));
+    ConfigLine { key: key.into(), value, origin }
 }
 
 /// `scheme://user:secret@host/…` without the secret.

@@ -30,6 +30,17 @@ fn resolve(flags: Global, env: &[(&str, &str)], near: &str, far: &str) -> Config
     Config::resolve(&flags, &environment(env), file("/here/pleach.toml", near), file("/far/config.toml", far)).unwrap()
 }
 
+/// The error of a bad value.
+fn refused(env: &[(&str, &str)], near: &str) -> String {
+    let config = Config::resolve(&Global::default(), &environment(env), file("f.toml", near), file("f", ""));
+    config.unwrap_err().to_string()
+}
+
+fn shown(config: &Config) -> Vec<String> {
+    let value = |line: &ConfigLine| line.value.clone().unwrap_or("-".into());
+    config.lines().iter().map(|line| format!("{} = {} ({})", line.key, value(line), line.origin)).collect()
+}
+
 #[test]
 fn each_layer_beats_the_next_and_says_so() {
     let flag = || Global { workers: Some("1".into()), ..Global::default() };
@@ -55,21 +66,12 @@ fn an_empty_variable_counts_as_unset() {
 
 #[test]
 fn a_bad_value_names_its_origin_its_text_and_what_is_valid() {
-    let error =
-        Config::resolve(&Global::default(), &environment(&[("PLEACH_WORKERS", "many")]), file("f", ""), file("f", ""))
-            .unwrap_err();
     assert_eq!(
-        error.to_string(),
+        refused(&[("PLEACH_WORKERS", "many")], ""),
         "environment PLEACH_WORKERS: workers = \"many\" is not valid; it must be a whole number from 1 to 4096"
     );
-    let error = Config::resolve(
-        &Global::default(),
-        &environment(&[]),
-        file("f.toml", "database = \"mysql://x\""),
-        file("f", ""),
-    )
-    .unwrap_err();
-    assert!(error.to_string().contains("file f.toml: database = \"mysql://x\""), "{error}");
+    let error = refused(&[], "database = \"mysql://x\"");
+    assert!(error.contains("file f.toml: database = \"mysql://x\""), "{error}");
 }
 
 #[test]
@@ -84,11 +86,7 @@ fn the_database_defaults_into_the_data_directory() {
 fn providers_are_shown_with_where_they_come_from() {
     let env = [("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("MY_KEY", "k")];
     let toml = "[providers.mine]\nkind = \"openai\"\nbase_url = \"http://x\"\napi_key_env = \"MY_KEY\"";
-    let shown: Vec<String> = resolve(Global::default(), &env, toml, "")
-        .lines()
-        .iter()
-        .map(|line| format!("{} = {} ({})", line.key, line.value.as_deref().unwrap_or("-"), line.origin))
-        .collect();
+    let shown = shown(&resolve(Global::default(), &env, toml, ""));
     for expected in [
         "providers.openai.base_url = http://127.0.0.1:9/v1 (environment OPENAI_BASE_URL)",
         "providers.mine.api_key_env = MY_KEY (set) (file /here/pleach.toml)",
@@ -101,12 +99,7 @@ fn providers_are_shown_with_where_they_come_from() {
 #[test]
 fn no_secret_is_ever_shown() {
     let env = [("OPENAI_API_KEY", "sk-very-secret"), ("PLEACH_DATABASE_URL", "postgres://me:hunter2@db/p")];
-    let config = resolve(Global::default(), &env, "", "");
-    let shown: String = config
-        .lines()
-        .iter()
-        .map(|line| format!("{} {} {}\n", line.key, line.value.as_deref().unwrap_or("-"), line.origin))
-        .collect();
+    let shown = shown(&resolve(Global::default(), &env, "", "")).join("\n");
     assert!(!shown.contains("sk-very-secret") && !shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("postgres://me:***@db/p"), "{shown}");
 }
@@ -189,9 +182,6 @@ fn x12_hosts_are_a_list_in_a_file_and_separated_by_commas_in_a_variable() {
     assert_eq!(shown(resolve(Global::default(), &[], "fetch_hosts = []", "")).as_deref(), Some("none"), "none is none");
     assert_eq!(shown(resolve(Global::default(), &[], "", "")), None, "any, where nothing is said");
     for bad in ["fetch_hosts = [\"http://a.org\"]", "fetch_approve = \"sometimes\""] {
-        assert!(
-            Config::resolve(&Global::default(), &environment(&[]), file("f", bad), file("g", "")).is_err(),
-            "{bad}"
-        );
+        assert!(refused(&[], bad).contains("is not valid"), "{bad}");
     }
 }

@@ -46,20 +46,16 @@ impl TrustPreview {
             Value::Object(fields) => fields.iter().map(|(name, value)| format!("{name}={}", text_of(value))).collect(),
             _ => Vec::new(),
         };
+        let with = |word: &str, all: Vec<String>| (!all.is_empty()).then(|| format!("{word} {}", all.join(" ")));
         let mut does = Vec::new();
         if let Some(command) = section.get("command") {
             let line: Vec<String> = std::iter::once(text_of(command)).chain(texts("args")).collect();
             does.push(format!("runs {}", line.join(" ")));
-            does.extend(Some(texts("env")).filter(|env| !env.is_empty()).map(|env| format!("with {}", env.join(" "))));
+            does.extend(with("with", texts("env")));
         }
         if let Some(url) = section.get("url") {
             does.push(format!("calls {}", text_of(url)));
-            let headers = texts("headers");
-            does.extend(
-                Some(headers)
-                    .filter(|found| !found.is_empty())
-                    .map(|found| format!("with headers {}", found.join(" "))),
-            );
+            does.extend(with("with headers", texts("headers")));
         }
         if !variables.is_empty() {
             does.push(format!("is given your {}", list(&variables)));
@@ -121,7 +117,7 @@ fn meaning(key: &str) -> &'static str {
     }
 }
 
-fn list(names: &BTreeSet<String>) -> String {
+pub(crate) fn list(names: &BTreeSet<String>) -> String {
     names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 

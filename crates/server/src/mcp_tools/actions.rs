@@ -48,54 +48,32 @@ fn of_runs() -> Vec<ToolDefinition> {
     let run = || ("run_id", json!({"type": "string", "description": "The run."}));
     let text = |about: &str| json!({"type": "string", "minLength": 1, "description": about});
     let texts = |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});
-    let action =
-        |name, description, class, destructive, required: &[&str], fields: Vec<(&str, Value)>| ToolDefinition {
-            name,
-            description,
-            class,
-            destructive,
-            schema: json!({
-                "type": "object", "required": required, "additionalProperties": false,
-                "properties": fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect::<Map<_, _>>(),
-            }),
-        };
+    let kind = json!({"enum": ["homework", "tree"], "description": "One planner that iterates (homework, the default), or nodes that delegate (tree)."});
+    let budgets =
+        json!({"type": "object", "description": "Limits, such as {\"max_cost_usd\": 2.0, \"max_iterations\": 10}."});
+    let status =
+        "Only those that stand so: queued, running, waiting_on_user, paused, completed, stopped, canceled, failed.";
+    let part = json!({"enum": ["run", "report", "workspace", "events"], "description": "Default: run."});
+    let after = json!({"type": "integer", "minimum": 0, "description": "Events behind this one only."});
     vec![
         action(
-            START,
-            "Start a run. Returns its id at once; the work goes on without the caller.",
-            RepeatSafety::Once,
-            false,
-            &["objective"],
+            (START, RepeatSafety::Once, "Start a run. Returns its id at once; the work goes on without the caller."),
+            vec![("objective", text("What to achieve."))],
             vec![
-                ("objective", text("What to achieve.")),
-                (
-                    "kind",
-                    json!({"enum": ["homework", "tree"], "description": "One planner that iterates (homework, the default), or nodes that delegate (tree)."}),
-                ),
+                ("kind", kind),
                 ("success_criteria", texts("What must be shown for it to count as done.")),
                 ("project_ids", texts("Only these projects; without any, all of the caller's.")),
                 ("tools", texts("Only these tools; without any, all there are.")),
                 ("agents", texts("Handles of the caller's subagents that work may be given to.")),
-                (
-                    "budgets",
-                    json!({"type": "object", "description": "Limits, such as {\"max_cost_usd\": 2.0, \"max_iterations\": 10}."}),
-                ),
+                ("budgets", budgets),
                 ("model", text("provider/model for every role.")),
             ],
         ),
         action(
-            LIST,
-            "Runs, newest first.",
-            RepeatSafety::ReadOnly,
-            false,
-            &[],
+            (LIST, RepeatSafety::ReadOnly, "Runs, newest first."),
+            vec![],
             vec![
-                (
-                    "status",
-                    text(
-                        "Only those that stand so: queued, running, waiting_on_user, paused, completed, stopped, canceled, failed.",
-                    ),
-                ),
+                ("status", text(status)),
                 ("kind", text("Only homework or tree.")),
                 ("q", text("Words of the objective.")),
                 ("limit", json!({"type": "integer", "minimum": 1, "maximum": 200})),
@@ -103,40 +81,40 @@ fn of_runs() -> Vec<ToolDefinition> {
             ],
         ),
         action(
-            READ,
-            "How a run stands, with its open questions; or a part of it: report, workspace, events.",
-            RepeatSafety::ReadOnly,
-            false,
-            &["run_id"],
-            vec![
-                run(),
-                ("part", json!({"enum": ["run", "report", "workspace", "events"], "description": "Default: run."})),
-                ("after", json!({"type": "integer", "minimum": 0, "description": "Events behind this one only."})),
-            ],
+            (
+                READ,
+                RepeatSafety::ReadOnly,
+                "How a run stands, with its open questions; or a part of it: report, workspace, events.",
+            ),
+            vec![run()],
+            vec![("part", part), ("after", after)],
         ),
-        action(QUESTIONS, "Every open question of the caller's runs.", RepeatSafety::ReadOnly, false, &[], vec![]),
+        action((QUESTIONS, RepeatSafety::ReadOnly, "Every open question of the caller's runs."), vec![], vec![]),
         action(
-            ANSWER,
-            "Answer a question of a run; it goes on by itself.",
-            RepeatSafety::Once,
-            false,
-            &["run_id", "text"],
-            vec![
-                run(),
-                ("text", text("The answer.")),
-                ("question_id", text("Which question; may be left out when only one is open.")),
-            ],
+            (ANSWER, RepeatSafety::Once, "Answer a question of a run; it goes on by itself."),
+            vec![run(), ("text", text("The answer."))],
+            vec![("question_id", text("Which question; may be left out when only one is open."))],
         ),
         action(
-            STEER,
-            "Tell a run something; its next model call is shown it.",
-            RepeatSafety::Once,
-            false,
-            &["run_id", "text"],
-            vec![run(), ("text", text("What to tell it.")), ("node_id", text("Only to this node of a tree."))],
+            (STEER, RepeatSafety::Once, "Tell a run something; its next model call is shown it."),
+            vec![run(), ("text", text("What to tell it."))],
+            vec![("node_id", text("Only to this node of a tree."))],
         ),
-        action(CANCEL, "End a run. What it made stays.", RepeatSafety::Idempotent, true, &["run_id"], vec![run()]),
+        ToolDefinition {
+            destructive: true,
+            ..action((CANCEL, RepeatSafety::Idempotent, "End a run. What it made stays."), vec![run()], vec![])
+        },
     ]
+}
+
+type Fields = Vec<(&'static str, Value)>;
+
+fn action(about: (&'static str, Class, &'static str), required: Fields, optional: Fields) -> ToolDefinition {
+    let (name, class, description) = about;
+    let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
+    let fields: Map<_, _> = required.into_iter().chain(optional).map(|(name, of)| (name.to_owned(), of)).collect();
+    let schema = json!({"type": "object", "required": names, "additionalProperties": false, "properties": fields});
+    ToolDefinition { name, description, class, destructive: false, schema }
 }
 
 /// The API request of an action, or the error in its arguments.

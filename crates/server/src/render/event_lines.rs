@@ -5,7 +5,7 @@
 //! counts equal values, and a part in brackets is left out when a field in it is empty. `{name}` and `{node}` are the
 //! node, in short and in full. The first case whose conditions hold is used; a quiet one is not printed in a terminal.
 
-use super::style::line;
+use super::style::{field, line};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -61,7 +61,7 @@ impl EventLines {
         }
         let id = event["nodeId"].as_str();
         if let (Some(id), "tree.node_created") = (id, kind) {
-            let named = (self.nodes.len(), line(payload["title"].as_str().unwrap_or_default()));
+            let named = (self.nodes.len(), field(payload, "title"));
             self.nodes.entry(id.to_owned()).or_insert(named);
         }
         let (text, quiet) = match SENTENCES.get(kind)? {
@@ -126,12 +126,8 @@ fn expand(text: &str, field: &dyn Fn(&str) -> String) -> (String, bool) {
 fn read(payload: &Value, path: &str) -> String {
     if let Some(counted) = path.strip_prefix('#') {
         let (path, wanted) = counted.split_once('=').map_or((counted, None), |(path, value)| (path, Some(value)));
-        let found = values(payload, path);
-        return found
-            .iter()
-            .filter(|value| wanted.is_none_or(|wanted| value.as_str() == Some(wanted)))
-            .count()
-            .to_string();
+        let is_wanted = |value: &&Value| wanted.is_none_or(|wanted| value.as_str() == Some(wanted));
+        return values(payload, path).into_iter().filter(is_wanted).count().to_string();
     }
     let (path, missing) = path.split_once('|').unwrap_or((path, ""));
     let texts: Vec<String> = values(payload, path).into_iter().filter_map(text_of).collect();

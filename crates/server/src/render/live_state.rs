@@ -1,7 +1,7 @@
 //! What the live view keeps from events: active branches and the latest lines. The rest of the picture comes from the run object.
 
 use super::event_lines::EventLines;
-use super::style::line;
+use super::style::field;
 use serde_json::Value;
 use std::collections::VecDeque;
 
@@ -32,10 +32,7 @@ impl LiveState {
         match kind {
             "homework.iteration_started" => self.branches.clear(),
             "homework.executor_started" => self.branches.push(ActiveBranch::started(payload)),
-            "homework.executor_answered" => self.answered(payload),
-            "homework.executor_finished" => self.finished(payload),
-            "homework.tool_call_requested" => self.requested(payload),
-            _ => {}
+            _ => self.branch(kind, payload),
         }
         let Some(text) = self.event_lines.line(event) else {
             return ["homework.", "tree.", "task."].iter().any(|family| kind.starts_with(family));
@@ -47,39 +44,28 @@ impl LiveState {
         true
     }
 
-    fn branch(&mut self, payload: &Value) -> Option<&mut ActiveBranch> {
-        let id = payload["branchId"].as_str()?;
-        self.branches.iter_mut().rev().find(|branch| branch.id == id)
-    }
-
-    fn answered(&mut self, payload: &Value) {
-        let (round, thought) =
-            (payload["round"].as_u64().unwrap_or_default(), line(payload["thought"].as_str().unwrap_or_default()));
-        if let Some(branch) = self.branch(payload) {
-            branch.round = round;
-            branch.last = thought;
-        }
-    }
-
-    fn finished(&mut self, payload: &Value) {
-        let (ok, summary) = (payload["ok"].as_bool(), line(payload["summary"].as_str().unwrap_or_default()));
-        if let Some(branch) = self.branch(payload) {
-            branch.ok = ok;
-            branch.last = summary;
-        }
-    }
-
-    fn requested(&mut self, payload: &Value) {
-        let tool = line(payload["tool"].as_str().unwrap_or_default());
-        if let Some(branch) = self.branch(payload) {
-            branch.last = format!("calls {tool}");
+    /// What happened to one branch.
+    fn branch(&mut self, kind: &str, payload: &Value) {
+        let id = &payload["branchId"];
+        let Some(branch) = self.branches.iter_mut().rev().find(|branch| *id == branch.id) else { return };
+        match kind {
+            "homework.executor_answered" => {
+                branch.round = payload["round"].as_u64().unwrap_or_default();
+                branch.last = field(payload, "thought");
+            }
+            "homework.executor_finished" => {
+                branch.ok = payload["ok"].as_bool();
+                branch.last = field(payload, "summary");
+            }
+            "homework.tool_call_requested" => branch.last = format!("calls {}", field(payload, "tool")),
+            _ => {}
         }
     }
 }
 
 impl ActiveBranch {
     fn started(payload: &Value) -> ActiveBranch {
-        let text = |name: &str| line(payload[name].as_str().unwrap_or_default());
-        ActiveBranch { id: text("branchId"), title: text("title"), round: 0, ok: None, last: "starts".into() }
+        let (id, title) = (field(payload, "branchId"), field(payload, "title"));
+        ActiveBranch { id, title, round: 0, ok: None, last: "starts".into() }
     }
 }

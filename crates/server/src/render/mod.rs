@@ -14,7 +14,7 @@ use engine::batch::RunRow;
 use engine::money::Usd;
 use engine::run::Status;
 use serde_json::Value;
-use style::{Color, Style, bar, duration, fit, line, thousands};
+use style::{Color, Style, bar, duration, field, fit, line, thousands};
 
 pub(crate) fn status_color(status: Status) -> Color {
     match status {
@@ -45,14 +45,8 @@ pub(crate) struct StepLine {
 
 pub(crate) fn steps(run: &RunRow) -> Vec<StepLine> {
     let steps = run.plan["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let text = |step: &Value, name: &str| line(step[name].as_str().unwrap_or_default());
-    steps
-        .iter()
-        .map(|step| StepLine {
-            status: text(step, "status"),
-            text: format!("{} {}", text(step, "id"), text(step, "title")),
-        })
-        .collect()
+    let text = |step: &Value| format!("{} {}", field(step, "id"), field(step, "title"));
+    steps.iter().map(|step| StepLine { status: field(step, "status"), text: text(step) }).collect()
 }
 
 impl StepLine {
@@ -140,7 +134,7 @@ impl Question {
         let expired = asked["expired"] == Value::Bool(true);
         Question {
             id: id.into(),
-            text: line(asked["text"].as_str().unwrap_or_default()),
+            text: field(asked, "text"),
             lines: asked["text"].as_str().unwrap_or_default().lines().map(line).collect(),
             options,
             fallback: fallback.map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),

@@ -2,7 +2,7 @@
 
 use super::event_lines::EventLines;
 use super::section;
-use super::style::{Color, Style, duration, line, plain};
+use super::style::{Color, Style, duration, field, line, plain};
 use super::{Question, tree_view};
 use crate::api::NodeView;
 use engine::batch::ArtifactRow;
@@ -32,34 +32,18 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
         format!("run        {}", node.run_id),
         format!("status     {} {}", style.paint(color, mark), status(view)),
     ];
-    if let Some(error) = &node.error {
-        let retry = if node.retryable {
-            format!("  (pleach retry {} --node n{})", node.run_id, node.ordinal)
-        } else {
-            String::new()
-        };
-        lines.push(format!("error      {}{retry}", line(error)));
-    }
-    if !node.reason.trim().is_empty() {
-        lines.push(format!("reason     {}", line(&node.reason)));
-    }
-    if let Some(parent) = node.parent_node_id {
-        lines.push(format!(
-            "place      band {}, step {}, depth {}, below {parent}",
-            node.band_index + 1,
-            node.step_index + 1,
-            node.depth
-        ));
-    }
-    if let Some(goal) = view.step["band"]["goal"].as_str().filter(|goal| !goal.trim().is_empty()) {
-        lines.push(format!("band goal  {}", line(goal)));
-    }
-    if let Some(agent) = &node.agent {
-        lines.push(format!("given to   {}  (pleach agents show {})", line(agent), line(agent)));
-    }
-    if let Some(earlier) = node.retry_of {
-        lines.push(format!("retry of   {earlier}"));
-    }
+    let retry = node.retryable.then(|| format!("  (pleach retry {} --node n{})", node.run_id, node.ordinal));
+    let retry = retry.unwrap_or_default();
+    lines.extend(node.error.iter().map(|error| format!("error      {}{retry}", line(error))));
+    lines.extend(text(&node.reason).map(|reason| format!("reason     {reason}")));
+    let (band, step, depth) = (node.band_index + 1, node.step_index + 1, node.depth);
+    let place = |parent| format!("place      band {band}, step {step}, depth {depth}, below {parent}");
+    lines.extend(node.parent_node_id.map(place));
+    let goal = text(view.step["band"]["goal"].as_str().unwrap_or_default());
+    lines.extend(goal.map(|goal| format!("band goal  {goal}")));
+    let agent = node.agent.as_deref().map(line);
+    lines.extend(agent.map(|agent| format!("given to   {agent}  (pleach agents show {agent})")));
+    lines.extend(node.retry_of.map(|earlier| format!("retry of   {earlier}")));
     let took = node.started_at.map(|start| duration(node.ended_at.unwrap_or(node.updated_at).since(start)));
     lines.push(format!(
         "spent      {} and {} tokens in {} calls, all nodes below included{}",
@@ -70,6 +54,11 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     ));
     lines.push(format!("scratchpad pleach doc {}", node.scratchpad_doc_id));
     lines
+}
+
+/// In one line, unless it is blank.
+fn text(text: &str) -> Option<String> {
+    Some(line(text)).filter(|text| !text.is_empty())
 }
 
 fn status(view: &NodeView) -> String {
@@ -83,12 +72,11 @@ fn status(view: &NodeView) -> String {
 }
 
 fn bands(plan: &Value) -> Vec<String> {
-    let text = |value: &Value, name: &str| line(value[name].as_str().unwrap_or_default());
     let bands = plan["bands"].as_array().into_iter().flatten();
     let lines = bands.flat_map(|band| {
-        let title = format!("  band {}  {}", band["index"].as_u64().unwrap_or_default() + 1, text(band, "goal"));
+        let title = format!("  band {}  {}", band["index"].as_u64().unwrap_or_default() + 1, field(band, "goal"));
         let steps = band["steps"].as_array().into_iter().flatten();
-        [title].into_iter().chain(steps.map(|step| format!("    {}  {}", text(step, "id"), text(step, "title"))))
+        [title].into_iter().chain(steps.map(|step| format!("    {}  {}", field(step, "id"), field(step, "title"))))
     });
     lines.collect()
 }
@@ -97,7 +85,7 @@ fn result(result: &Value) -> Vec<String> {
     let Some(summary) = result["summary"].as_str() else { return Vec::new() };
     let mut lines = indented(summary);
     if let Some(met) = result["successAssessment"]["met"].as_bool() {
-        let notes = line(result["successAssessment"]["notes"].as_str().unwrap_or_default());
+        let notes = field(&result["successAssessment"], "notes");
         lines.push(format!("  criteria {} {notes}", if met { "met" } else { "not met" }));
     }
     if !result["jsonPayload"].is_null() {
@@ -132,11 +120,7 @@ fn timeline(view: &NodeView) -> Vec<String> {
     event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal.index(), node.title.clone())));
     let lines = view.timeline.iter().filter_map(|event| {
         let text = event_lines.line(event)?;
-        Some(format!(
-            "  {:>5}  {}  {text}",
-            event["seq"].to_string(),
-            line(event["timestamp"].as_str().unwrap_or_default())
-        ))
+        Some(format!("  {:>5}  {}  {text}", event["seq"].to_string(), field(event, "timestamp")))
     });
     lines.collect()
 }

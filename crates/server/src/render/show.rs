@@ -1,6 +1,6 @@
 //! `pleach show`: the state of a run on one screen.
 
-use super::style::{Color, Style, line, plain};
+use super::style::{Color, Style, field, line, plain};
 use super::tree_view::TreeView;
 use super::{Question, limits, section, status_color, steps, tree};
 use crate::api::Workspace;
@@ -53,7 +53,7 @@ impl EventFacts {
 
 fn verified(item: &Value) -> (Option<String>, String) {
     let refs = item["refs"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line);
-    let text = format!("{}  {}", refs.collect::<Vec<_>>().join(", "), line(item["claim"].as_str().unwrap_or_default()));
+    let text = format!("{}  {}", refs.collect::<Vec<_>>().join(", "), field(item, "claim"));
     (item["criterion"].as_str().map(str::to_owned), text)
 }
 
@@ -77,12 +77,8 @@ pub(crate) fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
     }
     section(&mut lines, "Scratchpad, last entries", parts.entries.iter().rev().flat_map(entry), style);
     section(&mut lines, "Questions", questions(run), style);
-    section(
-        &mut lines,
-        "Unknown: these may have happened",
-        parts.facts.unknown.iter().map(|effect| unknown(run, effect)),
-        style,
-    );
+    let unknown = parts.facts.unknown.iter().map(|effect| unknown(run, effect));
+    section(&mut lines, "Unknown: these may have happened", unknown, style);
     lines
 }
 
@@ -113,10 +109,7 @@ fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
 
 /// The activity, unless it only repeats the status.
 fn activity(run: &RunRow) -> String {
-    match run.activity == run.status.name() {
-        true => String::new(),
-        false => format!("  {}", line(&run.activity)),
-    }
+    if run.activity == run.status.name() { String::new() } else { format!("  {}", line(&run.activity)) }
 }
 
 /// The provider it waits for, until when, why, and the command that tries now.
@@ -134,14 +127,13 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
         format!("status     {}{}", style.paint(status_color(run.status), run.status.name()), activity(run)),
     ];
     lines.extend(run.provider_wait.iter().flat_map(|wait| waits(run, wait)));
-    if let Some(reason) = run.stop_reason {
-        lines.push(format!("why        {}  {}", reason.name(), line(run.stop_detail.as_deref().unwrap_or_default())));
-    }
+    let detail = line(run.stop_detail.as_deref().unwrap_or_default());
+    lines.extend(run.stop_reason.map(|reason| format!("why        {}  {detail}", reason.name())));
     if run.kind == Kind::Homework {
         lines.push(format!("iteration  {} of {}", run.iteration, run.budgets["max_iterations"]));
     }
-    if let Some(agent) = &run.agent {
-        lines.push(format!("agent      {}  (pleach agents show {})", line(agent), line(agent)));
+    if let Some(agent) = run.agent.as_deref().map(line) {
+        lines.push(format!("agent      {agent}  (pleach agents show {agent})"));
         lines.push(format!("steps      {} of {}", run.iteration, run.max_steps.unwrap_or_default()));
     }
     if !run.agents.is_empty() {
@@ -151,17 +143,13 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     lines.push(format!("calls      {} to models, {} to tools", run.metrics.llm_calls, run.metrics.tool_calls));
     lines.push(format!("model      {}", line(&run.model)));
     if !run.project_ids.is_empty() {
-        lines.push(format!(
-            "projects   {}",
-            run.project_ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-        ));
+        let projects: Vec<String> = run.project_ids.iter().map(ToString::to_string).collect();
+        lines.push(format!("projects   {}", projects.join(" ")));
     }
-    lines.extend(
-        run.warnings.iter().map(|warning| style.paint(Color::Yellow, &format!("note       {}", line(warning)))),
-    );
-    if let Some(title) = run.report["title"].as_str() {
-        lines.push(format!("report     {}  (pleach report {})", line(title), run.id));
-    }
+    let note = |warning: &String| style.paint(Color::Yellow, &format!("note       {}", line(warning)));
+    lines.extend(run.warnings.iter().map(note));
+    let title = run.report["title"].as_str().map(line);
+    lines.extend(title.map(|title| format!("report     {title}  (pleach report {})", run.id)));
     lines
 }
 
@@ -170,12 +158,8 @@ fn criteria(run: &RunRow, facts: &EventFacts) -> Vec<String> {
     let mut shown = Vec::new();
     for criterion in &run.success_criteria {
         let names = |named: &str| named == criterion.id || named == criterion.text;
-        let evidence: Vec<&String> = facts
-            .evidence
-            .iter()
-            .filter(|(named, _)| named.as_deref().is_some_and(names))
-            .map(|(_, text)| text)
-            .collect();
+        let meant = facts.evidence.iter().filter(|(named, _)| named.as_deref().is_some_and(names));
+        let evidence: Vec<&String> = meant.map(|(_, text)| text).collect();
         let mark = if evidence.is_empty() { "·" } else { "✓" };
         shown.push(format!("  {mark} {} {}", criterion.id, line(&criterion.text)));
         shown.extend(evidence.iter().map(|text| format!("      {text}")));

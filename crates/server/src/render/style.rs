@@ -62,6 +62,11 @@ pub(crate) fn line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// A text field of a JSON object as one harmless line; empty where it is missing.
+pub(crate) fn field(object: &serde_json::Value, name: &str) -> String {
+    line(object[name].as_str().unwrap_or_default())
+}
+
 /// Harmless JSON: control characters that JSON allows unescaped are escaped too.
 pub(crate) fn json_line(json: &str) -> String {
     if json.chars().all(is_harmless) {

@@ -38,10 +38,12 @@ fn every_problem_is_in_the_catalogue_and_every_entry_is_a_problem() {
         let statuses = of_status.filter(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
         let after_status = statuses.filter_map(|(_, rest)| rest.trim_start().strip_prefix('"')?.split('"').next());
         sent.extend(after_status.map(str::to_owned));
-        for mark in ["Problem::invalid(", "refuse(", "Refusal::new(", "slug: "] {
+        for mark in
+            ["Problem::invalid(", "Problem::conflict(", "Problem::forbidden(", "refuse(", "Refusal::new(", "slug: "]
+        {
             sent.extend(quoted(&text, mark).map(str::to_owned));
         }
-        for mark in ["Problem::not_found(", "Problem::unknown("] {
+        for mark in ["Problem::not_found(", "Problem::missing(", "Problem::unknown("] {
             sent.extend(quoted(&text, mark).map(|what| format!("{what}_not_found")));
         }
     }

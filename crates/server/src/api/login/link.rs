@@ -86,7 +86,7 @@ pub(super) async fn confirm(
 ) -> ApiResult<Response> {
     if !from_own_page(&headers) {
         let detail = "a login can be confirmed only from this server's own page; nothing was changed";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "foreign_origin", detail));
+        return Err(Problem::forbidden("foreign_origin", detail));
     }
     let code = query.code.unwrap_or_default();
     let present = logged_in(&app, &headers).await?;

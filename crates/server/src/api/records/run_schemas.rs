@@ -26,7 +26,7 @@ pub(crate) fn plan() -> Schema {
         id: text(), title: text(), status: one_of(["pending", "doing", "done", "blocked"]), owner: role(),
         iteration_last_touched: count(),
     };
-    named("Plan", record([("version", count()), ("steps", list(named("PlanStep", step)))], []))
+    named("Plan", record([("version", count()), ("steps", list_of(named("PlanStep", step)))], []))
 }
 
 pub(crate) fn iteration() -> Schema {
@@ -38,10 +38,10 @@ pub(crate) fn iteration() -> Schema {
 }
 
 fn made() -> Schema {
-    let list = || list(named("Named", record([("id", id()), ("title", text())], [])));
+    let named_list = || list_of(named("Named", record([("id", id()), ("title", text())], [])));
     record! { "Made":
-        created_documents: list(), updated_documents: list(), created_tasks: list(), updated_tasks: list(),
-        created_edges: list(),
+        created_documents: named_list(), updated_documents: named_list(), created_tasks: named_list(),
+        updated_tasks: named_list(), created_edges: named_list(),
     }
 }
 
@@ -53,13 +53,13 @@ pub(crate) fn report() -> Schema {
         verified: anything(), claimed: nullable(flag()), notes: nullable(text()),
     };
     record! { "Report":
-        title: text(), summary: text(), findings: list(text()), not_done: list(text()),
+        title: text(), summary: text(), findings: list_of(text()), not_done: list_of(text()),
         prose_by: one_of(["model", "platform"]), objective: text(), status: text(), stop_reason: text(),
-        stop_detail: text(), evidence: list(evidence),
-        artifacts: list(record([("ref", text()), ("title", text())], [])), questions: list(super::question()),
-        metrics: metrics(), models: list(text());
+        stop_detail: text(), evidence: list_of(evidence),
+        artifacts: list_of(record([("ref", text()), ("title", text())], [])), questions: list_of(super::question()),
+        metrics: metrics(), models: list_of(text());
         iterations: count(), what_changed: made(), left_out: count(), plan: plan(), nodes: map_of(count()),
-        agent: text(), steps: count(), result: nullable(envelope()), messages_not_shown: list(text()),
+        agent: text(), steps: count(), result: nullable(envelope()), messages_not_shown: list_of(text()),
     }
 }
 
@@ -78,8 +78,8 @@ pub(crate) fn task_step() -> Schema {
 pub(crate) fn envelope() -> Schema {
     let assessment = record([("met", flag())], [("notes", text())]);
     record! { "Envelope":
-        kind: one_of(["json", "document", "hybrid"]), summary: text(), artifactIds: list(id()),
-        documentIds: list(id());
+        kind: one_of(["json", "document", "hybrid"]), summary: text(), artifactIds: list_of(id()),
+        documentIds: list_of(id());
         successAssessment: assessment, primaryArtifactId: id(), jsonPayload: anything(), scratchpadDocId: id(),
         scratchpadTail: text(),
     }
@@ -87,23 +87,24 @@ pub(crate) fn envelope() -> Schema {
 
 pub(crate) fn snapshot() -> Schema {
     record! { "Snapshot":
-        seq: count(), last_seq: count(), at: time(), run: run(), iterations: list(iteration()),
+        seq: count(), last_seq: count(), at: time(), run: run(), iterations: list_of(iteration()),
         nodes: nullable(node_columns()), steps: nullable(step_columns());
-        task_steps: list(task_step()),
+        task_steps: list_of(task_step()),
     }
 }
 
 /// Parallel arrays in order of creation; `parent` and `retry_of` are indexes into them.
 fn node_columns() -> Schema {
     record! { "NodeColumns":
-        count: count(), id: list(id()), parent: list(nullable(count())), title: list(text()),
-        status: list(node_status()), role: list(role()), paused: list(flag()), depth: list(count()),
-        band: list(count()), step: list(count()), step_id: list(nullable(text())), generation: list(count()),
-        retry_of: list(nullable(count())), message: list(nullable(text())),
-        outcome: list(nullable(super::outcome())), error: list(nullable(text())), question: list(nullable(id())),
-        artifacts: list(count()), in_flight: list(count()), cost_usd: list(amount()), tokens_in: list(count()),
-        tokens_out: list(count()), llm_calls: list(count()), tool_calls: list(count()), created_ms: list(count()),
-        started_ms: list(nullable(count())), ended_ms: list(nullable(count())),
+        count: count(), id: list_of(id()), parent: list_of(nullable(count())), title: list_of(text()),
+        status: list_of(node_status()), role: list_of(role()), paused: list_of(flag()), depth: list_of(count()),
+        band: list_of(count()), step: list_of(count()), step_id: list_of(nullable(text())),
+        generation: list_of(count()), retry_of: list_of(nullable(count())), message: list_of(nullable(text())),
+        outcome: list_of(nullable(super::outcome())), error: list_of(nullable(text())),
+        question: list_of(nullable(id())), artifacts: list_of(count()), in_flight: list_of(count()),
+        cost_usd: list_of(amount()), tokens_in: list_of(count()), tokens_out: list_of(count()),
+        llm_calls: list_of(count()), tool_calls: list_of(count()), created_ms: list_of(count()),
+        started_ms: list_of(nullable(count())), ended_ms: list_of(nullable(count())),
     }
 }
 
@@ -111,7 +112,7 @@ fn node_columns() -> Schema {
 fn step_columns() -> Schema {
     let status = one_of(["pending", "running", "completed", "failed", "canceled", "superseded", "skipped"]);
     record! { "StepColumns":
-        count: count(), node: list(count()), step_id: list(text()), band: list(count()), step: list(count()),
-        title: list(text()), status: list(named("StepStatus", status)),
+        count: count(), node: list_of(count()), step_id: list_of(text()), band: list_of(count()),
+        step: list_of(count()), title: list_of(text()), status: list_of(named("StepStatus", status)),
     }
 }
