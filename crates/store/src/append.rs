@@ -288,7 +288,8 @@ mod tests {
     async fn appended_once(fault: u8) {
         let switch = Arc::new(AtomicU8::new(FINE));
         let backend = Flaky(Sqlite::inline(None, Arc::new(FileClock::default())).unwrap(), switch.clone());
-        let store = SqlStore::prepare(Box::new(backend), Engine::Sqlite, "memory", DEFAULT_ITEMS_PER_PROJECT).await.unwrap();
+        let store =
+            SqlStore::prepare(Box::new(backend), Engine::Sqlite, "memory", DEFAULT_ITEMS_PER_PROJECT).await.unwrap();
         let mut run = run();
         store.append(drafted(&mut run)).await.unwrap();
         run.command(

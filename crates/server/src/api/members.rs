@@ -110,7 +110,13 @@ async fn add_own_agent(
     reload(app, project, agent.id).await
 }
 
-async fn invite(app: &AppState, caller: &Caller, project: Project, actor: ActorId, role: MemberRole) -> JsonResult<Member> {
+async fn invite(
+    app: &AppState,
+    caller: &Caller,
+    project: Project,
+    actor: ActorId,
+    role: MemberRole,
+) -> JsonResult<Member> {
     let new = NewInvitation {
         id: app.mint(),
         project: project.id,

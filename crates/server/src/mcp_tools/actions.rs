@@ -109,7 +109,7 @@ fn of_runs() -> Vec<ToolDefinition> {
 
 type Fields = Vec<(&'static str, Value)>;
 
-fn action(about: (&'static str, Class, &'static str), required: Fields, optional: Fields) -> ToolDefinition {
+fn action(about: (&'static str, RepeatSafety, &'static str), required: Fields, optional: Fields) -> ToolDefinition {
     let (name, class, description) = about;
     let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
     let fields: Map<_, _> = required.into_iter().chain(optional).map(|(name, of)| (name.to_owned(), of)).collect();

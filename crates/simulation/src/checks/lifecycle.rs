@@ -79,7 +79,7 @@ fn waiting_burns_nothing(log: &RunLog<'_>) -> i64 {
         if now.1 != ran {
             log.violation_at(event, format_args!("36: worked {} ms while {}", now.1 - ran, was.name()));
         }
-        if matches!(event.fact, Fact::EffectFact(EffectFact::Started(_))) {
+        if matches!(event.fact, Fact::Effect(EffectFact::Started(_))) {
             log.violation_at(event, format_args!("36: a call started while {}", was.name()));
         }
     });
@@ -114,7 +114,7 @@ fn working_time(log: &RunLog<'_>, worked: i64) {
 }
 
 fn nothing_lost_in_steady_worlds(log: &RunLog<'_>) {
-    let lost = |event: &&Event| matches!(&event.fact, Fact::EffectFact(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Lost);
+    let lost = |event: &&Event| matches!(&event.fact, Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Lost);
     for event in log.events.iter().filter(lost).filter(|_| log.is_steady()) {
         log.violation_at(event, "34: a call was lost though no process died");
     }

@@ -45,8 +45,8 @@ fn chain(log: &RunLog<'_>) {
 fn drivers_are_fenced(log: &RunLog<'_>) {
     for event in &log.events {
         let of_driver = match &event.fact {
-            Fact::EffectFact(EffectFact::Finished(fact)) => fact.outcome == FinishedAs::Ok,
-            Fact::EffectFact(EffectFact::Started(_)) => true,
+            Fact::Effect(EffectFact::Finished(fact)) => fact.outcome == FinishedAs::Ok,
+            Fact::Effect(EffectFact::Started(_)) => true,
             _ => false,
         };
         if of_driver && log.commit_of(event.seq).is_some_and(|commit| commit.fence.is_none()) {

@@ -20,7 +20,7 @@ use crate::world::witness::Commit;
 use engine::batch::RunRow;
 use engine::event::{Event, StoredEvent};
 use engine::facts::run::Queued;
-use engine::facts::{Fact, Run as R};
+use engine::facts::{Fact, RunFact as R};
 use engine::ids::RunId;
 use engine::run::Kind;
 use engine::workspace::Scope;

@@ -72,7 +72,7 @@ fn limits_hold(log: &RunLog<'_>) {
         match &event.fact {
             Fact::Run(R::Queued(fact)) => (budgets, kept) = (fact.budgets.clone(), Reserve::wrap_up(&fact.models)),
             Fact::Run(R::BudgetChanged(fact)) => (budgets, exhausted) = (fact.budgets.clone(), false),
-            Fact::EffectFact(EffectFact::Started(fact)) => {
+            Fact::Effect(EffectFact::Started(fact)) => {
                 open.insert((&fact.effect.0, fact.attempt), fact.reserve);
                 let kept = if is_last_word(&fact.effect.0, exhausted) { Reserve::default() } else { kept };
                 let tokens = spent.tokens + kept.tokens + open.values().map(|reserve| reserve.tokens).sum::<u64>();
@@ -83,7 +83,7 @@ fn limits_hold(log: &RunLog<'_>) {
                     log.violation_at(event, format_args!("33: holds {tokens} tokens and {cost}, over its limits"));
                 }
             }
-            Fact::EffectFact(EffectFact::Finished(fact)) => {
+            Fact::Effect(EffectFact::Finished(fact)) => {
                 let reserved = open.remove(&(fact.effect.0.as_str(), fact.attempt));
                 let settled = reserved.map(|_| fact.settled).unwrap_or_default();
                 spent.tokens = spent.tokens.saturating_add(settled.tokens_in).saturating_add(settled.tokens_out);
@@ -112,7 +112,7 @@ fn answered_for_good(log: &RunLog<'_>) {
             Fact::Effect(EffectFact::Finished(fact)) if fact.outcome == FinishedAs::Ok => {
                 answered.insert(&fact.effect);
             }
-            Fact::EffectFact(EffectFact::Started(fact)) if answered.contains(&fact.effect) => {
+            Fact::Effect(EffectFact::Started(fact)) if answered.contains(&fact.effect) => {
                 log.violation_at(event, format_args!("31: {} is intended though its answer is stored", fact.effect));
             }
             _ => {}

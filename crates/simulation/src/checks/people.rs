@@ -71,7 +71,7 @@ fn records(event: &Event, command: &Command) -> bool {
 fn shown(log: &RunLog<'_>, decides: Role) {
     for request in log.bill.iter().filter(|request| request.role == decides) {
         let intent = log.events.iter().position(|event| {
-            matches!(&event.fact, Fact::EffectFact(EffectFact::Started(fact)) if (fact.effect.0.as_str(), fact.attempt) == request.key())
+            matches!(&event.fact, Fact::Effect(EffectFact::Started(fact)) if (fact.effect.0.as_str(), fact.attempt) == request.key())
         });
         for event in &log.events[..intent.unwrap_or(0)] {
             let text = match &event.fact {

@@ -79,7 +79,7 @@ fn is_recorded(log: &RunLog<'_>, request: &Request) -> bool {
 }
 
 fn finishes(event: &Event, request: &Request, outcome: FinishedAs) -> bool {
-    let Fact::EffectFact(EffectFact::Finished(fact)) = &event.fact else { return false };
+    let Fact::Effect(EffectFact::Finished(fact)) = &event.fact else { return false };
     (fact.effect.0.as_str(), fact.attempt) == request.key() && fact.outcome == outcome
 }
 

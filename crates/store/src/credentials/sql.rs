@@ -70,7 +70,11 @@ impl SqlStore {
             optional_id(credential.parent),
             rows::json(&credential.projects),
         ];
-        self.backend.write(vec![forget, Statement::new(INSERT_CREDENTIAL, values)]).await.map(drop).map_err(into_store_error)
+        self.backend
+            .write(vec![forget, Statement::new(INSERT_CREDENTIAL, values)])
+            .await
+            .map(drop)
+            .map_err(into_store_error)
     }
 
     /// The credential with this digest, and its actor. The credential may have ended.

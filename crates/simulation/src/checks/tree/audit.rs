@@ -4,7 +4,7 @@
 use engine::budget::Budgets;
 use engine::event::Event;
 use engine::facts::tree::{NodeCreated, NodeOutcome, PlanCreated, TreeFact as T};
-use engine::facts::{Effect as E, Fact, RunFact as R};
+use engine::facts::{EffectFact as E, Fact, RunFact as R};
 use engine::ids::{ArtifactId, DocumentId, NodeId};
 use engine::model::Role;
 use engine::run::StopReason;

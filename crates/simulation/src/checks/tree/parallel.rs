@@ -1,7 +1,7 @@
 //! A tree has at most `max_parallel` calls open at once, by its log and by the provider's bill.
 
 use super::super::RunLog;
-use engine::facts::{Effect as E, Fact, Run as R};
+use engine::facts::{EffectFact as E, Fact, RunFact as R};
 use std::collections::BTreeSet;
 
 pub fn check(log: &RunLog<'_>) {
