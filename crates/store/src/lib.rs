@@ -15,6 +15,7 @@ mod blob_cache;
 mod changes;
 mod claims;
 mod codec;
+mod commits;
 mod documents;
 pub mod keys;
 mod lessons;

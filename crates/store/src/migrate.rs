@@ -29,10 +29,15 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 10, name: "credentials", sql: include_str!("../migrations/0010_credentials.sql") },
     Migration { version: 12, name: "claims_by_owner", sql: include_str!("../migrations/0012_claims_by_owner.sql") },
     Migration { version: 13, name: "database_notes", sql: include_str!("../migrations/0013_database_notes.sql") },
+    Migration { version: 14, name: "commits", sql: include_str!("../migrations/0014_commits.sql") },
 ];
 
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
     (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+
+/// What `json_each` of SQLite gives of the same array.
+const JSON_EACH: &str = "LATERAL (SELECT value, ordinality - 1 AS key FROM \
+    json_array_elements(CAST(c.events AS json)) WITH ORDINALITY)";
 
 impl Migration {
     fn checksum(&self) -> String {
@@ -56,7 +61,11 @@ impl Engine {
     fn ddl(self, sql: &str) -> String {
         match self {
             Engine::Sqlite => sql.to_owned(),
-            Engine::Postgres => sql.replace(" BLOB", " BYTEA").replace(" WITHOUT ROWID", ""),
+            Engine::Postgres => sql
+                .replace(" BLOB", " BYTEA")
+                .replace(" WITHOUT ROWID", "")
+                .replace("lower(hex(hash))", "encode(hash, 'hex')")
+                .replace("json_each(c.events)", JSON_EACH),
         }
     }
 }

@@ -8,29 +8,24 @@ pub(crate) struct Tables {
     pub runs: &'static str,
     /// What else follows from its log, by `run_id`.
     pub parts: &'static [&'static str],
-    pub events: &'static str,
 }
 
 pub(crate) const fn tables(kind: Kind) -> Tables {
     match kind {
-        Kind::Homework => {
-            Tables { runs: "homework_runs", parts: &["homework_run_iterations"], events: "homework_run_events" }
+        Kind::Homework => Tables { runs: "homework_runs", parts: &["homework_run_iterations"] },
+        Kind::Tree => {
+            Tables { runs: "tree_agent_runs", parts: &["tree_agent_nodes", "tree_agent_plans", "tree_agent_artifacts"] }
         }
-        Kind::Tree => Tables {
-            runs: "tree_agent_runs",
-            parts: &["tree_agent_nodes", "tree_agent_plans", "tree_agent_artifacts"],
-            events: "tree_agent_events",
-        },
-        Kind::Task => Tables { runs: "agent_task_runs", parts: &["agent_task_steps"], events: "agent_task_events" },
+        Kind::Task => Tables { runs: "agent_task_runs", parts: &["agent_task_steps"] },
     }
 }
 
 /// Whether the table holds logs, or rows that can be computed from them.
 pub(crate) fn follows_from_logs(table: &str) -> bool {
-    let shared = ["run_projects", "notifications", "onto_document_entries"];
+    let shared = ["run_commits", "run_projects", "notifications", "onto_document_entries"];
     let own = |kind: &Kind| {
         let tables = tables(*kind);
-        tables.runs == table || tables.events == table || tables.parts.contains(&table)
+        tables.runs == table || tables.parts.contains(&table)
     };
     shared.contains(&table) || Kind::ALL.iter().any(own)
 }
@@ -48,7 +43,6 @@ const fn peculiar(kind: Kind) -> &'static str {
     }
 }
 
-pub(crate) const EVENT: &str = "run_id, seq, node_id, parent_node_id, type, at, actor, hash, payload";
 pub(crate) const PART: &str = "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
 pub(crate) const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
     depth, status, role_state, message, paused, generation, retry_of, scratchpad_doc_id, scratchpad_tail, outcome, error, \
@@ -84,8 +78,6 @@ fn per_kind(sql: impl Fn(Tables) -> String) -> Vec<String> {
     Kind::ALL.iter().map(|kind| sql(tables(*kind))).collect()
 }
 
-pub(crate) static INSERT_EVENT: PerKind =
-    PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.events, EVENT, ""))));
 pub(crate) static INSERT_RUN: PerKind =
     PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.runs, &format!("{BORN}, {FOLLOWS}"), ""))));
 /// The values of [`FOLLOWS`], then the run.
@@ -114,17 +106,6 @@ pub(crate) static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
     })
 });
 
-/// `?1` the run, `?2` the seq before, `?3` how many.
-pub(crate) static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
-    let events = over_all(|_, tables| format!("SELECT {EVENT} FROM {} WHERE run_id = ?1 AND seq > ?2", tables.events));
-    format!("{events} ORDER BY seq LIMIT ?3")
-});
-
 /// `?1` the run.
 pub(crate) static ITERATIONS: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations"));
-
-/// `?1` the run, `?2` a seq.
-pub(crate) static HASH_AT: LazyLock<String> = LazyLock::new(|| {
-    over_all(|_, tables| format!("SELECT hash FROM {} WHERE run_id = ?1 AND seq = ?2", tables.events))
-});

@@ -1,9 +1,7 @@
 //! Where all logs end, to be kept outside the database. The chain of hashes has no key: whoever can write the database
 //! can compute it anew. What was written down elsewhere before cannot be changed with it.
 
-use crate::sql::{Statement, Value, id};
-use crate::tables::HASH_AT;
-use crate::{SqlStore, StoreError, records};
+use crate::{SqlStore, StoreError};
 use engine::blob::Hash;
 use engine::ids::RunId;
 
@@ -49,10 +47,5 @@ impl SqlStore {
                 None => AnchorMismatch::Missing,
             }),
         })
-    }
-
-    async fn hash_at(&self, run: RunId, seq: u64) -> Result<Option<Hash>, StoreError> {
-        let query = Statement::new(HASH_AT.as_str(), vec![id(run), Value::from(seq)]);
-        self.backend.read_long(query).await?.first().map(|row| records::hash(row, 0)).transpose()
     }
 }
