@@ -1,6 +1,6 @@
-"""kill -9 in the middle of a run of about 106 calls: what is paid again, and how soon the work goes on.
+"""Kills the process with kill -9 in the middle of a run of 108 calls, restarts it, and counts the calls that are made again.
 
-The model server is a process of its own with its own ledger; every answer takes LATENCY."""
+The model server is a separate process with a ledger, so it survives the kill and counts independently. Every answer takes LATENCY."""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ import ours
 import process
 
 LATENCY = 0.15
-# One call, 21 iterations of a planner and two executors of two rounds, the exit, the report.
+# One planner, 21 iterations of a planner and two executors with two rounds each, the exit, the report: 1 + 21 * 5 + 2 calls.
 ITERATIONS, CALLS = 23, 108
 
 

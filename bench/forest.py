@@ -1,5 +1,6 @@
-"""A model server for one large tree: 9x10x10x10 nodes. Every node above the last level plans, every leaf writes a page. The root's
-summing up is never answered, so the run stays as it is, with all of its nodes, for as long as somebody measures."""
+"""A model server for one tree of 9x10x10x10 nodes. Every node above the last level plans, and every leaf writes a document.
+
+The aggregation of the root is not answered for an hour. So the run keeps all of its nodes and does not end during the measurement."""
 import asyncio
 import json
 import sys
@@ -41,8 +42,8 @@ async def serve(reader, writer):
                 text = json.dumps({"data": [{"id": "forest"}]}).encode()
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(text) + text)
                 continue
-            told = next(one["content"] for one in json.loads(body)["messages"] if one["role"] == "user")
-            title = next(line[6:] for line in told.splitlines() if line.startswith("Node: "))
+            prompt = next(one["content"] for one in json.loads(body)["messages"] if one["role"] == "user")
+            title = next(line[6:] for line in prompt.splitlines() if line.startswith("Node: "))
             role = headers["x-pleach-role"]
             if role == "tree_aggregator" and "/" not in title:
                 await asyncio.sleep(3600)

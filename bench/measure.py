@@ -1,4 +1,4 @@
-"""Everything in one go, ours and theirs in turn: `bench/run` calls it with the binaries built."""
+"""Runs all measurements, Pleach and the peers in turn. `bench/run` calls it after it has built the binaries."""
 import json
 import os
 import shutil
@@ -14,7 +14,7 @@ OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "out")
 
 
 class Record:
-    """Every line that was measured, in memory and in bench/out."""
+    """Every measured line, in memory and in bench/out."""
 
     def __init__(self):
         os.makedirs(OUT, exist_ok=True)
@@ -34,8 +34,8 @@ class Record:
             self.file.flush()
 
 
-def say(words):
-    print(words, file=sys.stderr, flush=True)
+def say(text):
+    print(text, file=sys.stderr, flush=True)
 
 
 def main(flags):
@@ -54,7 +54,7 @@ def main(flags):
 
 
 def in_turn(record, others, runs, quick, nth):
-    """One repetition: ours between theirs, so that all see the same weather."""
+    """One repetition. Pleach and the peers alternate, so that a change in the load of the machine affects all of them."""
     record.measure(f"{nth} pleach, SQLite, one run at a time", ours.on_sqlite, runs)
     for name, play in others.alone() if others else ():
         record.measure(f"{nth} {name}, one run at a time", play)
@@ -79,7 +79,7 @@ def in_turn(record, others, runs, quick, nth):
 
 
 def once(record, others, quick):
-    """Counts that come out the same every time, and what takes long."""
+    """Counts that are the same every time, and measurements that take long."""
     if shutil.which("strace"):
         record.measure("syncs, SQLite, one run at a time", ours.syncs_on_sqlite, 5)
         record.measure("syncs, SQLite, trees of 3x4, one at a time", ours.tree_syncs, "3x4", 5)

@@ -1,4 +1,4 @@
-"""The product's own lines."""
+"""The measurements of Pleach itself."""
 import os
 import shutil
 import signal
@@ -23,7 +23,7 @@ def fresh_directory(name):
 
 
 def environment(data):
-    """Nothing of the caller's configuration, and a data directory of its own."""
+    """An environment without the caller's configuration, with the given data directory."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLEACH_", "OPENAI_", "ANTHROPIC_"))}
     return kept | {"PLEACH_DATA_DIR": data, "XDG_CONFIG_HOME": data, "NO_COLOR": "1"}
 
@@ -36,7 +36,7 @@ def _bench(database, runs, at_once, calls, reading, extra=()):
 def on_sqlite(runs, at_once=1, calls=16, reading=False):
     path = os.path.join(fresh_directory("sqlite"), "pleach.db")
     found = process.line(_bench(path, runs, at_once, calls, reading))
-    # One run came before the measurement.
+    # The database also has the warm-up run.
     found["rows_per_node"] = sqlite_rows(path) / ((runs + 1) * calls)
     found["db_bytes_node"] = os.path.getsize(path) / ((runs + 1) * calls)
     return found
@@ -51,10 +51,10 @@ def sqlite_rows(path):
 
 
 def tree(shape, runs=1, at_once=1):
-    """Trees of the peers' shapes; a node is a node here."""
+    """Trees of the shapes that the peers run. Figures are per node of the tree."""
     path = os.path.join(fresh_directory("sqlite"), "pleach.db")
     found = process.line(_tree(path, shape, runs, at_once), timeout=900)
-    # One run came before the measurement, unless the tree is large.
+    # The database also has the warm-up run, unless the tree has more than 200 nodes (WARM_UP in bench/main.rs).
     played = found["nodes"] * (runs + (found["nodes"] / runs <= 200)) / runs
     return found | {"rows_per_node": sqlite_rows(path) / played, "db_bytes_node": os.path.getsize(path) / played, "wbytes_node": found["wbytes"] / found["nodes"]}
 
@@ -68,7 +68,7 @@ def tree_growth(shape):
 
 
 def tree_syncs(shape, runs, at_once=1):
-    """Exact, as for homework."""
+    """Syncs per run, exact for the same reason as in syncs_on_sqlite."""
     def count(number):
         path = os.path.join(fresh_directory("sqlite"), "pleach.db")
         return process.syncs([*_tree(path, shape, number, at_once), path])[0]
@@ -85,14 +85,14 @@ def on_postgres(runs, at_once=1, calls=16, reading=False):
 
 
 def append(push, seconds):
-    """Sixteen writers, and, with `push`, a second process's view in which somebody follows each of their runs."""
+    """Sixteen writers. With `push`, a second store on the same database follows each of their runs."""
     url, server = postgres.fresh(), postgres.postmaster()
     extra = [*(["--push"] if push else []), *(["--postmaster", str(server)] if server else [])]
     return process.line([os.path.join(BIN, "bench"), "--append", str(seconds), *extra, "--database", url])
 
 
 def syncs_on_sqlite(runs, at_once=1, reading=False):
-    """Exact: the difference between `runs` and twice as many."""
+    """Syncs per run. It is the difference between `runs` and twice as many, so the syncs of opening and closing cancel out."""
     def count(number):
         path = os.path.join(fresh_directory("sqlite"), "pleach.db")
         return process.syncs([*_bench(path, number, at_once, 16, reading), path])
@@ -102,7 +102,7 @@ def syncs_on_sqlite(runs, at_once=1, reading=False):
 
 def syncs_on_postgres(runs, at_once=1):
     def count(number):
-        # A dropped database takes its counts along: the last one must be gone before.
+        # Dropping a database removes its counts from the sum. So the old database is dropped before the first reading.
         postgres.fresh()
         before = postgres.counters()
         on_postgres(number, at_once)
@@ -111,7 +111,7 @@ def syncs_on_postgres(runs, at_once=1):
         return [b - a for a, b in zip(before, after)] if before and after else None
     few, many = count(runs), count(2 * runs)
     if not few or not many:
-        raise RuntimeError("this server does not count its log")
+        raise RuntimeError("this version of PostgreSQL does not count the syncs of its write-ahead log")
     commits, written, syncs = ((b - a) / runs for a, b in zip(few, many))
     return _syncs("pleach-pg", at_once, False, syncs, commits_per_run=commits, wal_bytes_per_node=written / 16)
 
@@ -122,7 +122,7 @@ def _syncs(peer, at_once, reading, per_run, **more):
 
 
 def first_event():
-    """From exec until a run is durably queued and the process has ended: an upper bound."""
+    """Processor and wall time from exec until the process has ended, with a run durably queued: an upper bound."""
     data = fresh_directory("first")
     command = [PLEACH, "run", OBJECTIVE, "--model", "rehearsal/default", "--detach", "--json"]
     nothing, _ = process.cost(["/bin/true"], environment(data))

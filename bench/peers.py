@@ -1,4 +1,4 @@
-"""The peers: other people's engines under the same kind of work, run from a scratch copy of their scripts."""
+"""The peers: other engines on the same kind of work. Their scripts run from a copy, because the originals are not ours to change."""
 import os
 import re
 import shutil
@@ -15,7 +15,7 @@ PACKAGES = ["langgraph", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-po
 
 
 class Peers:
-    """Those that could be set up; `missing` says why the others could not."""
+    """The peers that could be installed. `missing` says why the others could not."""
 
     def __init__(self, say):
         self.missing, self.python, self.restate = {}, False, False
@@ -32,13 +32,13 @@ class Peers:
         for name in ("netns.sh", "count_syncs.sh"):
             os.chmod(os.path.join(HOME, name), 0o755)
         os.makedirs(os.path.join(HOME, "data"), exist_ok=True)
-        # Its server is started in another directory, where a relative path leads nowhere.
+        # The script starts the server of Restate in another directory, so the path must be absolute.
         _adapt("peer_restate.py", "'./npm/node_modules", f"'{HOME}/npm/node_modules")
         if postgres.there():
             self._point_at_postgres()
 
     def _point_at_postgres(self):
-        """Their scripts name a server of their own; ours stands in, so that both sides use the same one."""
+        """Makes the scripts use our PostgreSQL server instead of their own, so that both sides use the same one."""
         address = re.match(r"postgres(?:ql)?://([^/]+)/", postgres.URL).group(1)
         for name in ("peer_langgraph.py", "peer_dbos.py"):
             _adapt(name, "postgres@127.0.0.1:5544", address)
@@ -52,8 +52,8 @@ class Peers:
             install()
             return True
         except (OSError, subprocess.SubprocessError) as error:
-            words = getattr(error, "stderr", None) or str(error)
-            self.missing[who] = words.strip().splitlines()[-1] if words.strip() else "not installed"
+            text = getattr(error, "stderr", None) or str(error)
+            self.missing[who] = text.strip().splitlines()[-1] if text.strip() else "not installed"
             return False
 
     def _install_python(self):
@@ -76,7 +76,7 @@ class Peers:
         ])
 
     def deep(self):
-        """The larger tree, one after another."""
+        """The larger tree, one run after another."""
         return self._lines([
             ("langgraph-sqlite", ["peer_langgraph.py", "--db", "sqlite", "--api", "sync", "--durability", "sync", "--runs", "2"]),
             ("dbos-sqlite", ["peer_dbos.py", "--db", "sqlite", "--runs", "2"]),
@@ -98,7 +98,7 @@ class Peers:
         ])
 
     def _lines(self, wanted, shape="3x4"):
-        """(name, function that runs it once)"""
+        """Yields (name, function that runs it once) for the peers that are installed."""
         for name, command in wanted:
             if self.restate if name == "restate" else self.python:
                 yield name, lambda name=name, command=command: _once(name, command, shape)
@@ -120,10 +120,10 @@ def _adapt(name, old, new):
 
 
 def _once(name, command, shape):
-    # Restate's server looks for the outside when it starts: where we may, it gets a loopback of its own.
-    apart = ["./netns.sh"] if name == "restate" and subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0 else []
-    found = process.line([*apart, PYTHON, command[0], "--shape", shape, *command[1:]], cwd=HOME)
-    # Their smaller tree stands beside everything of ours; the larger one only beside ours of that shape.
+    # The server of Restate connects to the internet when it starts. Where unshare is allowed, it gets a network of its own.
+    isolated = ["./netns.sh"] if name == "restate" and subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0 else []
+    found = process.line([*isolated, PYTHON, command[0], "--shape", shape, *command[1:]], cwd=HOME)
+    # The smaller tree is compared with all runs of Pleach, the larger one only with its trees of the same shape.
     return found | {"peer": name} | ({} if shape == "3x4" else {"test": "tree"})
 
 

@@ -1,4 +1,4 @@
-"""The PostgreSQL server of this benchmark: fresh databases on it, and what it counts itself."""
+"""The PostgreSQL server of the benchmark: new databases, and the counters of the server itself."""
 import glob
 import os
 import re
@@ -11,7 +11,7 @@ ROWS = """select coalesce(sum((xpath('/row/n/text()', query_to_xml(format('selec
 from pg_tables where schemaname = 'public'"""
 
 
-# What writing an event costs when each is a transaction of its own, with its number from the run's row.
+# The simplest event log: each event is one transaction, which takes the next seq from the run's row.
 SINGLE = """\\set run random(1, 1000)
 with head as (update heads set seq = seq + 1 where run = :run returning seq), put as (insert into events
 select :run, seq, jsonb_build_object('type', 'run.message.received', 'text', repeat('x', 320)) from head returning seq)
@@ -36,7 +36,7 @@ def there():
 
 
 def fresh(name="pleach_bench"):
-    """The URL of an empty database."""
+    """Creates an empty database and returns its URL."""
     ask(f"drop database if exists {name} with (force)")
     ask(f"create database {name}")
     return URL.rsplit("/", 1)[0] + "/" + name
@@ -47,7 +47,7 @@ def data_directory():
 
 
 def postmaster():
-    """The server's process, when it is on this machine."""
+    """The process id of the server, if it runs on this machine."""
     try:
         with open(os.path.join(data_directory(), "postmaster.pid")) as file:
             return int(file.readline())
@@ -56,7 +56,7 @@ def postmaster():
 
 
 def counters():
-    """Commits, bytes and syncs of the log since the server began; None where this version does not count them."""
+    """Commits, and bytes and syncs of the write-ahead log since the server started. None if this version does not count them."""
     try:
         ask("select pg_stat_force_next_flush()")
         commits, written, syncs = ask(COUNTERS).split("|")
@@ -70,7 +70,7 @@ def rows(url):
 
 
 def single_rows(notify, seconds):
-    """PostgreSQL without us: sixteen clients, one event and one transaction at a time, with or without NOTIFY in it."""
+    """PostgreSQL without Pleach: sixteen clients, each with one event per transaction, with or without NOTIFY in the transaction."""
     if not _tool("pgbench"):
         raise RuntimeError("pgbench is not installed")
     url = fresh()
@@ -81,5 +81,5 @@ def single_rows(notify, seconds):
                           input=script, capture_output=True, text=True, timeout=seconds + 60)
     found = re.search(r"^tps = ([0-9.]+)", done.stdout, re.M)
     if not found:
-        raise RuntimeError(done.stderr.strip() or "pgbench said nothing")
+        raise RuntimeError(done.stderr.strip() or "pgbench printed no result")
     return {"test": "append", "peer": "pgbench", "push": notify, "writers": 16, "together": 1, "events_s": float(found.group(1))}

@@ -1,4 +1,4 @@
-"""Running a program and saying what it cost or answered."""
+"""Runs programs, and returns what they printed or what they cost."""
 import json
 import os
 import subprocess
@@ -6,17 +6,17 @@ import time
 
 
 def lines(command, timeout=170, **options):
-    """The JSON lines a program prints; RuntimeError with its last words when there are none."""
+    """The JSON lines that a program prints. RuntimeError with the last line of its output when there are none."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"not done after {timeout} s") from None
+        raise RuntimeError(f"it did not end within {timeout} s") from None
     except OSError as error:
         raise RuntimeError(str(error)) from None
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if not found:
-        words = (done.stderr or done.stdout).strip().splitlines()
-        raise RuntimeError(words[-1] if words else f"exit {done.returncode}")
+        output = (done.stderr or done.stdout).strip().splitlines()
+        raise RuntimeError(output[-1] if output else f"exit {done.returncode}")
     return found
 
 
@@ -25,9 +25,9 @@ def line(command, **options):
 
 
 def cost(command, env):
-    """Processor milliseconds (user and system) and wall milliseconds of one program, from exec to exit."""
+    """Processor time (user and system) and wall time of one program in milliseconds, from exec to exit."""
     began = time.perf_counter()
-    # Without closing descriptors Python can use vfork, and the child starts with nothing on its bill.
+    # With close_fds=False Python can use vfork, so that the cost of a fork is not counted as the child's.
     child = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -46,7 +46,7 @@ def peak_rss_mb(pid):
 
 
 def syncs(command):
-    """How often a program asks the disk to keep what it has, and how often it writes at a place."""
+    """The number of fsyncs and fdatasyncs, and of pwrites, of a program. The last element of `command` is its database file."""
     counted = f"{command[-1]}.strace"
     traced = ["strace", "-f", "-qq", "-c", "-o", counted, "-e", "trace=fsync,fdatasync,pwrite64", *command[:-1]]
     lines(traced)

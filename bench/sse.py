@@ -1,9 +1,9 @@
-"""The live stream beside servers that do nothing else: what a delivery costs, and how long after the commit it comes.
+"""Measures the live stream beside servers that do nothing else: the cost of a delivery, and the time from the commit to the client.
 
-Ours is the product as it is: `pleach up` on SQLite, a run whose log grows by messages, every event durable before it is
-sent. The others (a minimal Rust server, Node) keep nothing. All are read by the same client, in turn. What a message
-itself costs us in processor time and in milliseconds (a request, a commit) is measured with one reader at the same pace and
-taken off, so that a delivery is what is compared.
+Pleach is measured as it is: `pleach up` on SQLite, a run whose log grows by messages, every event durable before it is sent.
+The others (a minimal Rust server, Node) store nothing. The same client reads all of them, in turn. A message costs Pleach a
+request and a commit, which the others do not have. That cost is measured with one reader at the same rate and subtracted, so
+that only deliveries are compared.
 """
 import json
 import os
@@ -29,7 +29,7 @@ BENCH = pathlib.Path(__file__).parent
 
 
 def tools():
-    """The client and the minimal server, built once."""
+    """Builds the client and the minimal server, and returns their directory."""
     target = SCRATCH / "peers-rs"
     source = SCRATCH / "peers-rs-source"
     shutil.copytree(PEERS / "rs", source, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target"))
@@ -49,16 +49,16 @@ def free_port():
 def listening(port, child):
     for _ in range(600):
         if child.poll() is not None:
-            raise RuntimeError(f"it ended with {child.returncode}")
+            raise RuntimeError(f"the server ended with {child.returncode}")
         with socket.socket() as one:
             if one.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    raise RuntimeError("it does not listen")
+    raise RuntimeError("the server does not listen after 30 s")
 
 
 class Pleach:
-    """`pleach up`, and one run that waits for an answer for a minute while messages come in."""
+    """`pleach up`, and a run that waits a minute for its model (the rehearsal model) while messages arrive."""
 
     name = "pleach"
 
@@ -99,7 +99,7 @@ class Pleach:
             ready.wait()
             for number in range(events):
                 began = time.time()
-                # The key is inside a text within JSON: its quotes are escaped.
+                # The text is JSON inside a JSON string, so the client must look for the key with escaped quotes.
                 self.post(path, {"text": json.dumps({"ts_ns": time.time_ns(), "n": number, "pad": "x" * 150})})
                 time.sleep(max(0, 1 / rate - (time.time() - began)))
 
@@ -140,7 +140,7 @@ def measured(client, url, subs, events, pid, more, ready):
         [*command, "--server-pid", str(pid), *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     if ready:
-        # Everybody is connected once the server has as many open files more.
+        # All readers are connected when the server has at least as many open files.
         before = time.time()
         while open_files(url, pid) < subs and time.time() - before < 60:
             time.sleep(0.05)
@@ -153,7 +153,7 @@ def measured(client, url, subs, events, pid, more, ready):
 
 
 def open_files(url, pid):
-    """As it counts them itself, where it does: a process that hides its files from others hides them from us too."""
+    """The open files of the server. Pleach hides its /proc entry from other processes, so its own metric is read instead."""
     try:
         return len(os.listdir(f"/proc/{pid}/fd"))
     except PermissionError:
@@ -163,7 +163,7 @@ def open_files(url, pid):
 
 
 def cpu_ms(pid):
-    """Processor time of all its threads so far."""
+    """Processor time of all threads of a process so far."""
     total = 0
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -174,7 +174,7 @@ def cpu_ms(pid):
 
 
 def asked(server, path, times=20):
-    """Processor and wall milliseconds of one answer, medians; and its size."""
+    """Medians of processor and wall time of one answer in milliseconds, and its size."""
     cpu, wall, size = [], [], 0
     server.open(path).read()
     for _ in range(times):
@@ -186,7 +186,7 @@ def asked(server, path, times=20):
 
 
 def whole_log(server, run, last):
-    """Everything one late reader is streamed, beside the log as it is read in pages: the same events, none missing."""
+    """Checks that a late reader's stream has the same events as the log read page by page, with none missing."""
     streamed, pages, after = [], [], 0
     for line in server.open(f"/api/runs/{run}/stream?after=0"):
         if line.startswith(b"data: ") and b'"hash"' in line:
@@ -202,7 +202,7 @@ def whole_log(server, run, last):
 
 
 def forest(client):
-    """A run of 10,000 nodes, and what it costs to look at it: one thousand readers, the run itself, a snapshot."""
+    """Makes a run of 10,000 nodes, and measures what reading it costs: one thousand readers, the run object, snapshots."""
     model = subprocess.Popen([sys.executable, BENCH / "forest.py"], stdout=subprocess.PIPE, text=True)
     server = Pleach({"OPENAI_BASE_URL": model.stdout.readline().strip(), "PLEACH_MODEL": "openai/forest"})
     try:
@@ -221,7 +221,7 @@ def forest(client):
         figures["snapshot_past"] = asked(server, f"/api/runs/{run}/snapshot?at={last // 2}")
         figures["crowd"] = server.load(client, 1000, 40, 5, run)
         if figures["crowd"].get("gaps") or figures["crowd"].get("dups"):
-            raise RuntimeError(f"readers missed something: {figures['crowd']}")
+            raise RuntimeError(f"readers missed events or got them twice: {figures['crowd']}")
         return figures
     finally:
         server.close()

@@ -1,4 +1,4 @@
-"""The figures as markdown: a row for each target with what it is held against, then everything measured."""
+"""Renders the figures as markdown: a row for each target with its limit and the peers, then every measurement."""
 import statistics
 
 
@@ -19,7 +19,7 @@ class Figures:
 
 
 def enriched(lines):
-    """Per model call for everyone: the peers' trees have 20 calls in 16 nodes, our runs 16 calls."""
+    """Adds figures per model call. The peers' trees have 20 calls in 16 nodes and our runs 16 calls, so nodes do not compare."""
     for line in lines:
         if line["test"] == "peer":
             calls = line["calls"]
@@ -34,7 +34,7 @@ SQLITE, POSTGRES = "pleach-sqlite", "pleach-pg"
 
 
 def targets(figures):
-    """(number, what, our figure, limit or None, unit, what it is held against)"""
+    """Rows of (number, what, our figure, limit or None, unit, comparisons with peers)."""
     peer, median = figures.peer, figures.median
 
     def less(field, other, conc, times):
@@ -78,7 +78,7 @@ def targets(figures):
 
 
 def pushed(figures):
-    """PostgreSQL's part: the limits are floors, so what is shown is how far the limit is from the figure."""
+    """The rows for PostgreSQL. More events per second are better here, so the ratio of the target to the figure is shown."""
     def events(push, peer=POSTGRES):
         return figures.median("events_s", test="append", peer=peer, push=push)
 
@@ -93,7 +93,7 @@ def pushed(figures):
 
 
 def trees(figures):
-    """The same for trees, per node: every node plans and sums up, or is a leaf that writes a page."""
+    """The rows for trees, per node: a node plans and aggregates, or is a leaf that writes a document."""
     def our(field, shape="3x4", conc=1):
         return figures.median(field, test="tree", peer=SQLITE, shape=shape, conc=conc)
 
@@ -127,7 +127,7 @@ def trees(figures):
 
 
 def against(who, ours, theirs, times, more_is_better=False):
-    """By which factor we are better, and by which we wanted to be."""
+    """The factor by which we are better than a peer, and the factor that was the target."""
     if not ours or not theirs:
         return None
     factor = ours / theirs if more_is_better else theirs / ours
@@ -165,7 +165,7 @@ def number(value):
 
 def render(lines, missing):
     figures = Figures(enriched(lines))
-    out = ["# Benchmark", "", "Homework has no tree: per call there, per node of a tree elsewhere. Medians; wall figures are worth only their ratio within this run.", "",
+    out = ["# Benchmark", "", "Figures of homework runs are per model call, those of trees per node. All are medians. Compare wall times only within this run.", "",
            "| target | what | figure | limit | | beside peers in this run |", "|---|---|---|---|---|---|"]
     for nth, what, figure, limit, unit, beside in [*trees(figures), *targets(figures)]:
         verdict = "" if figure is None or limit is None else "met" if figure <= limit else f"{figure / limit:.1f}x over" if limit else "missed"

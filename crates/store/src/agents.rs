@@ -1,6 +1,7 @@
-//! Subagents, their scratchpads and the steps of their tasks, on SQL.
+//! Subagents, the versions of their scratchpads, and the steps of their tasks. It must not know what a subagent may do:
+//! actions are stored as they are given.
 
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::rows::{json, optional_time, time};
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id, page};
 use crate::tables::{STEP, insert};
@@ -52,7 +53,7 @@ fn pad(row: &Row) -> Result<PadVersion, StoreError> {
     })
 }
 
-fn made(agent: &AgentRecord) -> Statement {
+fn insert_agent(agent: &AgentRecord) -> Statement {
     let values = vec![
         id(agent.id),
         id(agent.owner),
@@ -67,8 +68,8 @@ fn made(agent: &AgentRecord) -> Statement {
     Statement::new(insert("agents", columns, ""), values)
 }
 
-/// Guarded: of two who wrote on the same version one is told so.
-pub(crate) fn scratchpad_written(agent: ActorId, pad: &PadVersion) -> Statement {
+/// Inserts a version. It is guarded: when two writers made the same version, the second is refused.
+pub(crate) fn insert_scratchpad(agent: ActorId, pad: &PadVersion) -> Statement {
     let values = vec![
         id(agent),
         Value::from(pad.version),
@@ -96,16 +97,16 @@ impl SqlStore {
 }
 
 impl SqlStore {
-    /// The actor and what it is; a handle that is taken is `Unusable`.
+    /// Creates the actor and the subagent in one transaction. A handle that is taken is `Unusable`.
     pub async fn create_agent(&self, agent: AgentRecord) -> Result<(), StoreError> {
         let actor = rows::actor(&agent.actor()).guarded(Guard::Entity(agent.id.0));
-        match self.backend.write(vec![actor, made(&agent)]).await {
+        match self.backend.write(vec![actor, insert_agent(&agent)]).await {
             Err(WriteError::Refused(_)) => Err(StoreError::Unusable(format!("the handle {} is taken", agent.handle))),
-            written => written.map(drop).map_err(unguarded),
+            written => written.map(drop).map_err(into_store_error),
         }
     }
 
-    /// One person's, oldest first.
+    /// The subagents of one person, oldest first.
     pub async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
         let mut query = Query::new(AGENT);
         query.push(" AND g.owner = ").bind(id(owner));
@@ -116,7 +117,7 @@ impl SqlStore {
         self.all(query, agent).await
     }
 
-    /// Name, identity, actions and model become these, if the record is still at `expected`. False when it is not.
+    /// Sets name, identity, actions and model if the row still has the version `expected`. False when it has another.
     pub async fn change_agent(&self, agent: AgentRecord, expected: i64) -> Result<bool, StoreError> {
         let values = vec![
             Value::from(agent.identity),
@@ -135,11 +136,11 @@ impl SqlStore {
         match self.backend.write(batch).await {
             Ok(_) => Ok(true),
             Err(WriteError::Refused(_)) => Ok(false),
-            Err(error) => Err(unguarded(error)),
+            Err(error) => Err(into_store_error(error)),
         }
     }
 
-    /// Newest first, before a version.
+    /// The versions of a scratchpad that are older than `before`, newest first.
     pub async fn scratchpad_versions(
         &self,
         agent: ActorId,
@@ -157,8 +158,8 @@ impl SqlStore {
 }
 
 static UPSERT_STEP: LazyLock<String> = LazyLock::new(|| {
-    let came_of_it = "ok, summary, result_hash, result_bytes, artifacts, ended_at";
-    let set = came_of_it.split(", ").map(|column| format!("{column} = excluded.{column}")).collect::<Vec<_>>();
+    let outcome = "ok, summary, result_hash, result_bytes, artifacts, ended_at";
+    let set = outcome.split(", ").map(|column| format!("{column} = excluded.{column}")).collect::<Vec<_>>();
     insert("agent_task_steps", STEP, &format!(" ON CONFLICT (run_id, step) DO UPDATE SET {}", set.join(", ")))
 });
 pub(crate) static STEPS: LazyLock<String> = LazyLock::new(|| format!("SELECT {STEP} FROM agent_task_steps"));

@@ -1,5 +1,9 @@
-//! `append`: the only thing that changes the truth. Events, texts, projections and workspace changes go
-//! into one guarded batch; a refusal is explained, an uncertain commit is looked up.
+//! `append`, the one transaction that changes a log. Events, blobs, projections and workspace changes go into one
+//! batch, so none of them is ever stored without the others. It must not decide anything about a run: the rows come
+//! with the batch.
+//!
+//! Two outcomes need a second look at the database. A refused batch is explained by reading the job's row. A commit
+//! whose answer was lost is looked up in the log.
 
 use crate::backend::WriteError;
 use crate::rows::Stage;
@@ -14,18 +18,21 @@ use engine::time::Timestamp;
 use runtime::ports::{Append, AppendError};
 use std::time::Duration;
 
-/// How often a batch is tried again because an entity moved between the look-up and the write, or
-/// because a commit's fate was unknown.
+/// The most attempts at one batch. It is tried again when an entity changed between the read and the write, and when it
+/// is unknown whether a commit happened.
 const TRIES: usize = 4;
-/// How long a run that was claimed as it was created is held before it must be renewed.
+/// The length of the first lease, for a run that is claimed in the transaction that creates it.
 const FIRST_LEASE: Duration = Duration::from_secs(10);
 
-const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent, owner) \
+const INSERT_JOB: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent, owner) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms(), ?9, ?10) \
     ON CONFLICT DO NOTHING";
 
-/// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
-/// One that waits with a deadline is due then, and before that as soon as it moves again.
+/// Moves the job's row to the end of the log.
+///
+/// A run that rests gives up its lease. A paused run keeps it until its calls in flight have returned, so that their
+/// outcomes can be appended. A new iteration starts counting attempts at zero. A run that waits until a deadline (`?6`)
+/// is due then; any other change makes it due now, unless it is due already.
 macro_rules! advance {
     ($seen:literal, $fence:literal) => {
         concat!(
@@ -39,22 +46,24 @@ macro_rules! advance {
     };
 }
 
-/// The run goes on as it is: no column of an index is written, so none of them is.
-const GOES_ON: &str = "UPDATE jobs SET attempts = CASE WHEN unit = ?1 THEN attempts ELSE 0 END, unit = ?1, last_seq = ?2, \
+/// The same for a driver's append that leaves the status as it is. It writes no indexed column, so no index is written
+/// either.
+const CONTINUE_JOB: &str = "UPDATE jobs SET attempts = CASE WHEN unit = ?1 THEN attempts ELSE 0 END, unit = ?1, last_seq = ?2, \
     last_seen = now_ms() WHERE run_id = ?3 AND last_seq = ?4 AND epoch = ?5 AND lease_owner = ?6";
 
-const COMMANDED: &str = advance!("", "");
-const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?8 AND lease_owner = ?9");
+/// A command may come from any process, so it needs no lease. The expected seq still guards it.
+const ADVANCE_BY_COMMAND: &str = advance!("", "");
+const ADVANCE_BY_DRIVER: &str = advance!(", last_seen = now_ms()", " AND epoch = ?8 AND lease_owner = ?9");
 
 impl SqlStore {
     pub(crate) async fn append_batch(&self, append: &Append) -> Result<(), AppendError> {
         let batch = &append.batch;
-        let mut touched = Touched::before(&batch.changes);
-        let mut last = StoreError::Unavailable("the commit's fate is unknown".into()).into();
+        let mut touched = Touched::without_created(&batch.changes);
+        let mut last = StoreError::Unavailable("it is unknown whether the commit happened".into()).into();
         let mut unknown = false;
         for _ in 0..TRIES {
-            let mut statements = self.truth(append);
-            match self.revised(append, &touched).await {
+            let mut statements = self.log_statements(append);
+            match self.workspace_statements(append, &touched).await {
                 Ok(revisions) => statements.extend(revisions),
                 Err(AppendError::Conflict(entity)) => {
                     return Err(self.refusal(append).await?.unwrap_or(AppendError::Conflict(entity)));
@@ -66,17 +75,19 @@ impl SqlStore {
                     self.blob_cache.remember(batch.run_id, &batch.blobs);
                     return Ok(());
                 }
-                // A commit that was not confirmed may arrive after it was looked for.
-                Err(WriteError::Refused(Guard::Head)) if unknown && self.landed(append).await? => return Ok(()),
+                // The server may finish an unconfirmed commit after we looked for it. It is our own commit, then, that
+                // moved the log and so refused the retry.
+                Err(WriteError::Refused(Guard::Head)) if unknown && self.is_committed(append).await? => return Ok(()),
                 Err(WriteError::Refused(Guard::Head)) => {
                     let moved = AppendError::Moved { run_id: batch.run_id, last_seq: batch.expected_seq };
                     return Err(self.refusal(append).await?.unwrap_or(moved));
                 }
+                // An entity changed after it was read, or exists although the batch creates it. Read all of them again.
                 Err(WriteError::Refused(Guard::Entity(entity))) => {
                     touched = Touched::by(&batch.changes);
                     last = AppendError::Conflict(entity);
                 }
-                Err(WriteError::Unknown(_)) if self.landed(append).await? => return Ok(()),
+                Err(WriteError::Unknown(_)) if self.is_committed(append).await? => return Ok(()),
                 Err(WriteError::Unknown(what)) => {
                     unknown = true;
                     last = StoreError::Unavailable(what).into();
@@ -87,22 +98,23 @@ impl SqlStore {
         Err(last)
     }
 
-    /// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
-    fn truth(&self, append: &Append) -> Vec<Statement> {
+    /// Everything but the workspace changes. The guarded update of the job's row comes first: a stale batch fails at
+    /// its first statement, and two appends to one run wait for each other on that row.
+    fn log_statements(&self, append: &Append) -> Vec<Statement> {
         let stage = stage(append);
         let run_id = append.batch.run_id;
-        let mut statements = vec![head(append, stage).guarded(Guard::Head)];
-        statements.extend(commits::inserted(&append.batch.events));
-        statements.extend(blobs(run_id, &self.blob_cache.fresh(run_id, &append.batch.blobs)));
+        let mut statements = vec![job_statement(append, stage).guarded(Guard::Head)];
+        statements.extend(commits::insert_commit(&append.batch.events));
+        statements.extend(blobs(run_id, &self.blob_cache.unwritten(run_id, &append.batch.blobs)));
         statements.extend(rows::projections(&append.rows, stage));
-        statements.extend(notifications::dispatched(&append.rows));
+        statements.extend(notifications::insert_deliveries(&append.rows));
         statements
     }
 
-    async fn revised(&self, append: &Append, touched: &Touched) -> Result<Vec<Statement>, AppendError> {
+    async fn workspace_statements(&self, append: &Append, touched: &Touched) -> Result<Vec<Statement>, AppendError> {
         let batch = &append.batch;
         let updated = append.rows.run.updated_at;
-        // A change that names no event of this batch belongs to its last one.
+        // A change that names no event of this batch takes the time of its last event.
         let at = |seq: u64| -> Timestamp {
             let event = batch.events.iter().find(|event| event.seq == seq).or(batch.events.last());
             event.map_or(updated, |event| event.at)
@@ -110,7 +122,7 @@ impl SqlStore {
         self.revise(&batch.changes, touched, Some(batch.run_id), at).await
     }
 
-    /// What stands against this append, if anything still does.
+    /// Why the append was refused, by the job's row. `None` when nothing is in its way any more.
     async fn refusal(&self, append: &Append) -> Result<Option<AppendError>, StoreError> {
         let run_id = append.batch.run_id;
         let query = "SELECT last_seq, epoch, lease_owner FROM jobs WHERE run_id = ?1";
@@ -128,8 +140,8 @@ impl SqlStore {
         Ok((last_seq != append.batch.expected_seq).then_some(AppendError::Moved { run_id, last_seq }))
     }
 
-    /// Did a commit whose answer was lost happen? The log says: our last event is in it or not.
-    async fn landed(&self, append: &Append) -> Result<bool, StoreError> {
+    /// Whether a commit whose answer was lost did happen: it did if the log has our last event with our hash.
+    async fn is_committed(&self, append: &Append) -> Result<bool, StoreError> {
         let Some(last) = append.batch.events.last() else { return Ok(false) };
         Ok(self.hash_at(last.run_id, last.seq).await? == Some(last.hash))
     }
@@ -139,11 +151,11 @@ fn stage(append: &Append) -> Stage {
     match append.batch.events.iter().all(|event| event.fact.is_work()) {
         _ if append.batch.expected_seq == 0 => Stage::Created,
         true => Stage::Working,
-        false => Stage::Turned,
+        false => Stage::Changed,
     }
 }
 
-/// The state of a run's job, and whether it keeps its lease.
+/// The state of the run's job, and whether the job keeps its lease.
 pub(crate) fn job_state(rows: &Rows) -> (&'static str, bool) {
     match rows.run.status {
         status if status.is_live() => ("live", true),
@@ -153,7 +165,7 @@ pub(crate) fn job_state(rows: &Rows) -> (&'static str, bool) {
     }
 }
 
-fn head(append: &Append, stage: Stage) -> Statement {
+fn job_statement(append: &Append, stage: Stage) -> Statement {
     let run = &append.rows.run;
     let (state, keeps_lease) = job_state(&append.rows);
     let state = Value::from(state);
@@ -165,7 +177,7 @@ fn head(append: &Append, stage: Stage) -> Statement {
         let kind = Value::from(run.kind.name());
         let owner = Value::from(append.claim_for.clone());
         return Statement::new(
-            BORN,
+            INSERT_JOB,
             vec![
                 id(run.id),
                 kind,
@@ -184,12 +196,12 @@ fn head(append: &Append, stage: Stage) -> Statement {
     let fence = append.fence.iter().flat_map(|lease| [Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
     if append.fence.is_some() && stage == Stage::Working {
         values.extend(fence);
-        return Statement::new(GOES_ON, values);
+        return Statement::new(CONTINUE_JOB, values);
     }
     values.insert(0, state);
     values.extend([Value::from(append.rows.wake_at.map(|at| at.0)), Value::from(i64::from(keeps_lease))]);
     values.extend(fence);
-    Statement::new(if append.fence.is_some() { DRIVEN } else { COMMANDED }, values)
+    Statement::new(if append.fence.is_some() { ADVANCE_BY_DRIVER } else { ADVANCE_BY_COMMAND }, values)
 }
 
 fn blobs(run_id: RunId, blobs: &[&Blob]) -> Vec<Statement> {
@@ -224,7 +236,7 @@ mod tests {
     use std::sync::atomic::{AtomicU8, Ordering};
     use std::time::Duration;
 
-    /// Loses the connection at a commit: before it happened, or after.
+    /// A backend that loses the connection at a commit, before or after the commit happened.
     struct Flaky(Sqlite, Arc<AtomicU8>);
 
     const FINE: u8 = 0;
@@ -244,12 +256,12 @@ mod tests {
         async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
             self.0.read(query).await
         }
-        fn alone_with(&self, table: &'static str) -> String {
-            self.0.alone_with(table)
+        fn lock_table(&self, table: &'static str) -> String {
+            self.0.lock_table(table)
         }
-        fn hint(&self) {}
-        async fn hinted(&self, at_most: Duration) {
-            self.0.hinted(at_most).await;
+        fn send_hint(&self) {}
+        async fn wait_for_hint(&self, at_most: Duration) {
+            self.0.wait_for_hint(at_most).await;
         }
     }
 
@@ -273,7 +285,7 @@ mod tests {
     async fn appended_once(fault: u8) {
         let switch = Arc::new(AtomicU8::new(FINE));
         let backend = Flaky(Sqlite::inline(None, Arc::new(FileClock::default())).unwrap(), switch.clone());
-        let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, "memory", PROJECT_ITEMS).await.unwrap();
+        let store = SqlStore::prepare(Box::new(backend), Engine::Sqlite, "memory", PROJECT_ITEMS).await.unwrap();
         let mut run = run();
         store.append(drafted(&mut run)).await.unwrap();
         run.command(

@@ -1,10 +1,11 @@
-//! Workspace changes as guarded statements. What a change means is decided by `Workspace`; here the
-//! entities it touches are looked up and the revisions written, each guarded by the version it was made on.
+//! Workspace changes as SQL. It loads the entities that a batch touches, lets `workspace` apply the changes, and writes
+//! the revisions. Each update is guarded by the version it was computed from, so an edit made in between is never
+//! overwritten. What a change means is decided in `workspace`, not here.
 
-use crate::agents::scratchpad_written;
+use crate::agents::insert_scratchpad;
 use crate::backend::WriteError;
-use crate::log::unguarded;
-use crate::members::MAKE_MEMBER;
+use crate::log::into_store_error;
+use crate::members::INSERT_MEMBER;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
 use crate::tables::insert;
 use crate::workspace::{Conflict, Revision, Touched, Versioned, Workspace};
@@ -18,32 +19,32 @@ use runtime::search_terms as terms;
 use std::sync::LazyLock;
 use uuid::Uuid;
 
-/// Ids per look-up; a batch rarely touches more than a few.
-const LOOKED_UP_AT_ONCE: usize = 200;
-/// A person's change whose entity keeps moving is theirs to look at again.
+/// Ids in one `IN` list. A batch rarely touches more than a few entities.
+const IDS_AT_ONCE: usize = 200;
+/// The most attempts at a person's change. If the entity still changes each time, the person must look at it again.
 const TRIES: usize = 4;
 
 impl SqlStore {
-    /// A person's own change, outside any run.
+    /// Makes a person's changes, outside any run.
     pub async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
         let now = self.now().await?;
         let touched = Touched::by(&changes);
-        let mut last = StoreError::Unavailable("the change was not written".into()).into();
+        let mut last = StoreError::Unavailable("the change was not committed".into()).into();
         for _ in 0..TRIES {
             let statements = self.revise(&changes, &touched, None, |_| now).await?;
             match self.backend.write(statements).await {
                 Ok(_) => {
-                    self.backend.hint();
+                    self.backend.send_hint();
                     return Ok(());
                 }
                 Err(WriteError::Refused(Guard::Entity(entity))) => last = AppendError::Conflict(entity),
-                Err(error) => return Err(unguarded(error).into()),
+                Err(error) => return Err(into_store_error(error).into()),
             }
         }
         Err(last)
     }
 
-    /// Statements that make `changes`, judged on the entities in `touched` as they are now.
+    /// The statements that make `changes`, computed from the entities in `touched` as they are now.
     pub(crate) async fn revise(
         &self,
         changes: &[Change],
@@ -51,17 +52,17 @@ impl SqlStore {
         run: Option<RunId>,
         at: impl Fn(u64) -> Timestamp + Send,
     ) -> Result<Vec<Statement>, AppendError> {
-        let mut workspace = self.look_up(touched).await?;
+        let mut workspace = self.load(touched).await?;
         let mut statements = Vec::new();
         for change in changes {
             let revision =
                 workspace.apply(change, run, at(change.seq)).map_err(|Conflict(id)| AppendError::Conflict(id))?;
-            statements.extend(revision.iter().flat_map(written));
+            statements.extend(revision.iter().flat_map(statements_of));
         }
         Ok(statements)
     }
 
-    async fn look_up(&self, touched: &Touched) -> Result<Workspace, StoreError> {
+    async fn load(&self, touched: &Touched) -> Result<Workspace, StoreError> {
         let mut seen = Workspace::default();
         for row in self.by_ids(records::PROJECT, &touched.projects).await? {
             let kept = records::versioned_project(&row)?;
@@ -96,35 +97,37 @@ impl SqlStore {
     ) -> Result<Vec<Row>, StoreError> {
         let ids: Vec<Value> = ids.into_iter().map(|key| id(*key)).collect();
         let mut found = Vec::new();
-        for some in ids.chunks(LOOKED_UP_AT_ONCE) {
+        for chunk in ids.chunks(IDS_AT_ONCE) {
             let mut query = Query::new(format!("{select} WHERE id IN "));
-            found.extend(self.backend.read_inline(query.bind_list(some.to_vec()).statement()).await?);
+            found.extend(self.backend.read_inline(query.bind_list(chunk.to_vec()).statement()).await?);
         }
         Ok(found)
     }
 }
 
-fn written(revision: &Revision) -> Vec<Statement> {
+fn statements_of(revision: &Revision) -> Vec<Statement> {
     match revision {
         Revision::ProjectMade(kept, owner) => {
             let member = vec![id(kept.entity.id), id(owner), Value::from(Role::Owner.name())];
-            vec![project_made(kept, *owner), Statement::new(MAKE_MEMBER, member)]
+            vec![insert_project(kept, *owner), Statement::new(INSERT_MEMBER, member)]
         }
-        Revision::ProjectChanged { from, to } => vec![project_changed(*from, &to.entity)],
-        Revision::DocumentMade(kept) => vec![document_made(kept)],
-        Revision::DocumentChanged { from, to } => vec![superseded(from), document_changed(from.entity.version, to)],
-        Revision::TaskMade(kept) => vec![task_made(kept)],
-        Revision::TaskChanged { from, to } => vec![task_changed(*from, &to.entity)],
-        Revision::Linked(kept) => vec![linked(kept)],
-        Revision::ScratchpadWritten(agent, pad) => vec![scratchpad_written(*agent, pad)],
-        Revision::LessonAdded(lesson) => vec![lessons::added(lesson)],
-        Revision::LessonsPromoted { agent, pad, lessons } => lessons::promoted(*agent, pad, lessons),
-        Revision::LessonDismissed(lesson) => vec![lessons::settled(lesson)],
+        Revision::ProjectChanged { from, to } => vec![update_project(*from, &to.entity)],
+        Revision::DocumentMade(kept) => vec![insert_document(kept)],
+        Revision::DocumentChanged { from, to } => {
+            vec![insert_old_version(from), update_document(from.entity.version, to)]
+        }
+        Revision::TaskMade(kept) => vec![insert_task(kept)],
+        Revision::TaskChanged { from, to } => vec![update_task(*from, &to.entity)],
+        Revision::Linked(kept) => vec![insert_edge(kept)],
+        Revision::ScratchpadWritten(agent, pad) => vec![insert_scratchpad(*agent, pad)],
+        Revision::LessonAdded(lesson) => vec![lessons::insert_lesson(lesson)],
+        Revision::LessonsPromoted { agent, pad, lessons } => lessons::promote(*agent, pad, lessons),
+        Revision::LessonDismissed(lesson) => vec![lessons::settle(lesson)],
         Revision::Unlinked(edge) => vec![Statement::new("DELETE FROM onto_edges WHERE id = ?1", vec![id(edge)])],
     }
 }
 
-fn project_made(kept: &Versioned<Project>, creator: ActorId) -> Statement {
+fn insert_project(kept: &Versioned<Project>, creator: ActorId) -> Statement {
     let project = &kept.entity;
     let values = vec![
         id(project.id),
@@ -139,10 +142,10 @@ fn project_made(kept: &Versioned<Project>, creator: ActorId) -> Statement {
         Value::from(terms::index(&[&project.title, &project.description])),
         id(creator),
     ];
-    made(&MAKE_PROJECT, values, project.id.0)
+    insert_entity(&INSERT_PROJECT, values, project.id.0)
 }
 
-fn project_changed(from: i64, project: &Project) -> Statement {
+fn update_project(from: i64, project: &Project) -> Statement {
     let sql = "UPDATE onto_projects SET title = ?1, description = ?2, props = ?3, version = ?4, updated_at = ?5, terms = ?6 \
         WHERE id = ?7 AND version = ?8";
     let values = vec![
@@ -158,7 +161,7 @@ fn project_changed(from: i64, project: &Project) -> Statement {
     Statement::new(sql, values).guarded(Guard::Entity(project.id.0))
 }
 
-fn document_made(kept: &Versioned<Document>) -> Statement {
+fn insert_document(kept: &Versioned<Document>) -> Statement {
     let document = &kept.entity;
     let values = vec![
         id(document.id),
@@ -178,10 +181,10 @@ fn document_made(kept: &Versioned<Document>) -> Statement {
         Value::from(document.content.as_str()),
         searchable(document),
     ];
-    made(&MAKE_DOCUMENT, values, document.id.0)
+    insert_entity(&INSERT_DOCUMENT, values, document.id.0)
 }
 
-fn document_changed(from: i64, to: &Versioned<Document>) -> Statement {
+fn update_document(from: i64, to: &Versioned<Document>) -> Statement {
     let document = &to.entity;
     let sql = "UPDATE onto_documents SET title = ?1, doc_role = ?2, props = ?3, version = ?4, updated_at = ?5, run_id = ?6, seq = ?7, \
         actor = ?8, content = ?9, terms = ?10 WHERE id = ?11 AND version = ?12";
@@ -202,7 +205,7 @@ fn document_changed(from: i64, to: &Versioned<Document>) -> Statement {
     Statement::new(sql, values).guarded(Guard::Entity(document.id.0))
 }
 
-fn superseded(from: &Versioned<Document>) -> Statement {
+fn insert_old_version(from: &Versioned<Document>) -> Statement {
     let sql = "INSERT INTO onto_document_versions (document_id, version, title, body, actor, run_id, seq, at) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
     let values = vec![
@@ -218,7 +221,7 @@ fn superseded(from: &Versioned<Document>) -> Statement {
     Statement::new(sql, values)
 }
 
-fn task_made(kept: &Versioned<Task>) -> Statement {
+fn insert_task(kept: &Versioned<Task>) -> Statement {
     let task = &kept.entity;
     let values = vec![
         id(task.id),
@@ -234,10 +237,10 @@ fn task_made(kept: &Versioned<Task>) -> Statement {
         Value::from(kept.made.seq),
         Value::from(terms::index(&[&task.title, &task.description])),
     ];
-    made(&MAKE_TASK, values, task.id.0)
+    insert_entity(&INSERT_TASK, values, task.id.0)
 }
 
-fn task_changed(from: i64, task: &Task) -> Statement {
+fn update_task(from: i64, task: &Task) -> Statement {
     let sql = "UPDATE onto_tasks SET title = ?1, description = ?2, state = ?3, props = ?4, version = ?5, updated_at = ?6, terms = ?7 \
         WHERE id = ?8 AND version = ?9";
     let values = vec![
@@ -254,7 +257,7 @@ fn task_changed(from: i64, task: &Task) -> Statement {
     Statement::new(sql, values).guarded(Guard::Entity(task.id.0))
 }
 
-fn linked(kept: &Versioned<Edge>) -> Statement {
+fn insert_edge(kept: &Versioned<Edge>) -> Statement {
     let edge = &kept.entity;
     let values = vec![
         id(edge.id),
@@ -267,34 +270,34 @@ fn linked(kept: &Versioned<Edge>) -> Statement {
         optional_id(kept.made.run_id),
         Value::from(kept.made.seq),
     ];
-    made(&MAKE_EDGE, values, edge.id.0)
+    insert_entity(&INSERT_EDGE, values, edge.id.0)
 }
 
-fn made(sql: &'static LazyLock<String>, values: Vec<Value>, entity: uuid::Uuid) -> Statement {
+fn insert_entity(sql: &'static LazyLock<String>, values: Vec<Value>, entity: uuid::Uuid) -> Statement {
     Statement::new(sql.as_str(), values).guarded(Guard::Entity(entity))
 }
 
-fn unless_there(table: &str, columns: &str) -> String {
+fn insert_if_absent(table: &str, columns: &str) -> String {
     insert(table, columns, " ON CONFLICT DO NOTHING")
 }
 
-static MAKE_PROJECT: LazyLock<String> = LazyLock::new(|| {
+static INSERT_PROJECT: LazyLock<String> = LazyLock::new(|| {
     let columns =
         "id, title, description, props, version, created_at, updated_at, made_run, made_seq, terms, created_by";
-    unless_there("onto_projects", columns)
+    insert_if_absent("onto_projects", columns)
 });
-static MAKE_DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+static INSERT_DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let columns = "id, project_id, title, type_key, doc_role, props, version, created_at, updated_at, made_run, made_seq, \
         run_id, seq, actor, content, terms";
-    unless_there("onto_documents", columns)
+    insert_if_absent("onto_documents", columns)
 });
-static MAKE_TASK: LazyLock<String> = LazyLock::new(|| {
+static INSERT_TASK: LazyLock<String> = LazyLock::new(|| {
     let columns =
         "id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq, terms";
-    unless_there("onto_tasks", columns)
+    insert_if_absent("onto_tasks", columns)
 });
-static MAKE_EDGE: LazyLock<String> = LazyLock::new(|| {
-    unless_there("onto_edges", "id, project_id, src, dst, rel, props, created_at, made_run, made_seq")
+static INSERT_EDGE: LazyLock<String> = LazyLock::new(|| {
+    insert_if_absent("onto_edges", "id, project_id, src, dst, rel, props, created_at, made_run, made_seq")
 });
 
 fn role(document: &Document) -> Value {

@@ -1,7 +1,8 @@
-//! Which runs a worker is given next. Runs whose driver is gone come first: they had their turn already. Then owners take
-//! turns, whoever has the fewest runs held first, so that one person's many runs do not keep another's only one waiting.
+//! Which runs a worker leases next. Runs with an expired lease come first, because they were being worked on already.
+//! Then owners take turns: whoever has the fewest leased runs comes first, so that one person's many runs do not keep
+//! another's only run waiting. It must not know what a run does with its lease.
 
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Query, Row, Statement, id};
 use crate::{SqlStore, StoreError};
 use engine::ids::RunId;
@@ -9,12 +10,13 @@ use engine::time::Timestamp;
 use runtime::ports::{Claimed, Lease};
 use std::time::Duration;
 
-/// What stays the same for every statement of one claim.
+/// What is the same for every statement of one claim.
 pub(crate) struct Claim<'a> {
     pub worker: &'a str,
     pub ttl: Duration,
     pub only: Option<RunId>,
-    /// Runs that the caller has a living driver for.
+    /// Runs that have a driver in the calling process. They are left out: a process must not take a run over from
+    /// itself.
     pub driving: &'a [RunId],
 }
 
@@ -22,20 +24,20 @@ pub(crate) struct Claim<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum Candidates {
     Run(RunId),
-    /// Any run whose lease has lapsed.
-    Lapsed,
+    /// Any run whose lease has expired.
+    Expired,
     Owner(String),
 }
 
-/// Somebody with a run that is due.
+/// An owner with a run that is due.
 struct Waiting {
     owner: String,
     held: usize,
     due: i64,
 }
 
-/// The owners of due runs are found by skipping along their index, so the cost is that of the owners and not of their runs.
-/// A row without an owner says that a lease has lapsed.
+/// The recursive part jumps from owner to owner along the index `jobs_ready_by_owner`, so the cost grows with the
+/// number of owners and not with the number of their runs. A row with a NULL owner says that some lease has expired.
 const WAITING: &str = "WITH RECURSIVE owners (owner) AS (\
     SELECT MIN(owner) FROM jobs WHERE state = 'live' AND lease_owner IS NULL \
     UNION ALL SELECT (SELECT MIN(j.owner) FROM jobs j WHERE j.state = 'live' AND j.lease_owner IS NULL AND j.owner > o.owner) \
@@ -58,19 +60,19 @@ impl SqlStore {
     }
 
     async fn take_in_turn(&self, claim: &Claim<'_>, limit: usize) -> Result<Vec<(i64, Claimed)>, StoreError> {
-        let (mut owners, mut lapsed) = (Vec::new(), false);
+        let (mut owners, mut expired) = (Vec::new(), false);
         for row in self.backend.read(Statement::new(WAITING, vec![])).await? {
             match row.optional_text(0)? {
                 Some(owner) => {
                     let held = usize::try_from(row.int(1)?).unwrap_or_default();
                     owners.push(Waiting { owner: owner.to_owned(), held, due: row.int(2)? });
                 }
-                None => lapsed = true,
+                None => expired = true,
             }
         }
         let mut taken = Vec::new();
-        if lapsed {
-            taken.extend(self.take(claim, &[(Candidates::Lapsed, limit)]).await?.into_iter().flatten());
+        if expired {
+            taken.extend(self.take(claim, &[(Candidates::Expired, limit)]).await?.into_iter().flatten());
         }
         while !owners.is_empty() && taken.len() < limit {
             let shares = shares(&owners, limit - taken.len());
@@ -78,7 +80,7 @@ impl SqlStore {
                 owners.iter().zip(&shares).map(|(waiting, share)| (Candidates::Owner(waiting.owner.clone()), *share));
             let given = self.take(claim, &wanted.collect::<Vec<_>>()).await?;
             for ((waiting, share), given) in owners.iter_mut().zip(&shares).zip(given) {
-                // Whoever had fewer than their share has no more: the rest of it goes to the others.
+                // An owner who got less than their share has no more due runs. The loop gives the rest to the others.
                 waiting.held = if given.len() < *share { usize::MAX } else { waiting.held + given.len() };
                 taken.extend(given);
             }
@@ -87,7 +89,7 @@ impl SqlStore {
         Ok(taken)
     }
 
-    /// For each of `wanted` at most so many, an agent's tasks before other runs.
+    /// Leases at most so many runs for each of `wanted`: tasks of subagents first, then other runs.
     async fn take(
         &self,
         claim: &Claim<'_>,
@@ -98,14 +100,15 @@ impl SqlStore {
             let left = most.saturating_sub(tasks.len());
             runs(claim, candidates, left)
         });
-        let runs = self.backend.write(runs.collect()).await.map_err(unguarded)?;
+        let runs = self.backend.write(runs.collect()).await.map_err(into_store_error)?;
         taken.iter_mut().zip(runs).for_each(|(taken, runs)| taken.extend(runs));
         let claimed = |row: &Row| claimed(claim, row);
         taken.iter().map(|rows| rows.iter().map(claimed).collect()).collect()
     }
 }
 
-/// One by one to whoever has the fewest, those who wait longest first.
+/// Splits `left` runs among the owners, one at a time to the owner with the fewest; on a tie to the one who waits
+/// longest.
 fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
     let mut shares = vec![0; owners.len()];
     for _ in 0..left {
@@ -117,7 +120,8 @@ fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
     shares
 }
 
-/// Each by one index: an `OR` over both ranges would scan the whole table.
+/// Each kind of candidate uses one index. One statement with an `OR` over free and expired runs would scan the whole
+/// table.
 fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
     let mut query =
         Query::new("WITH chosen AS MATERIALIZED (SELECT run_id FROM jobs WHERE state = 'live' AND agent IS NULL AND ");
@@ -126,7 +130,7 @@ fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
             query.push("lease_owner IS NULL AND due <= now_ms() AND owner = ").bind(owner.as_str());
             "due, run_id"
         }
-        Candidates::Lapsed => {
+        Candidates::Expired => {
             query.push("lease_owner IS NOT NULL AND lease_until <= now_ms()");
             "lease_until"
         }
@@ -144,7 +148,7 @@ fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
     query.statement()
 }
 
-/// Lease the runs that were `chosen`.
+/// Leases the `chosen` runs. The epoch rises with every claim, so that an append of the previous holder is refused.
 pub(crate) fn lease_chosen(query: &mut Query, claim: &Claim<'_>) {
     query.push("UPDATE jobs SET epoch = epoch + 1, attempts = attempts + 1, prior_seen = last_seen, last_seen = now_ms(), lease_owner = ");
     query.bind(claim.worker).push(", lease_until = now_ms() + ").bind(millis(claim.ttl));
@@ -157,6 +161,7 @@ fn claimed(claim: &Claim<'_>, row: &Row) -> Result<(i64, Claimed), StoreError> {
     Ok((row.int(3)?, Claimed { lease, last_seen, at: Timestamp(row.int(4)?) }))
 }
 
+/// The fallback leaves room to add the current time without an overflow.
 pub(crate) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4)
 }

@@ -1,4 +1,4 @@
-//! How single values are written down: compressed texts, actors.
+//! The stored form of single values: compressed texts, and actors. It must not know which table they go to.
 
 use crate::StoreError;
 use engine::actor::Actor;
@@ -6,12 +6,12 @@ use std::fmt::Write;
 
 const PLAIN: u8 = 0;
 const LZ4: u8 = 1;
-/// Below this, compression costs more than it saves.
+/// A text shorter than this many bytes is stored as it is: compressing it costs more than it saves.
 const WORTH_COMPRESSING: usize = 128;
-/// No text is larger; a length that says so is damage, and is not allocated.
+/// The longest text. A stored length above it is damage, and must not be allocated.
 const LONGEST: usize = 256 << 20;
 
-/// One tag byte, then the text as it is, or its length and the text compressed, whichever is smaller.
+/// A tag byte, then either the text, or its length and the compressed text, whichever is smaller.
 pub(crate) fn pack(text: &str) -> Vec<u8> {
     let compressed = (text.len() >= WORTH_COMPRESSING).then(|| lz4_flex::compress(text.as_bytes()));
     match (compressed, u32::try_from(text.len())) {
@@ -45,7 +45,7 @@ pub(crate) fn actor_text(actor: &Actor) -> String {
     text
 }
 
-/// `platform`, `person:<id>`, `subagent:<id>`: a third of the JSON form, in every event.
+/// `platform`, `person:<id>` or `subagent:<id>`. Every event stores an actor, and this is a third of its JSON.
 pub(crate) fn write_actor(out: &mut String, actor: &Actor) {
     // Writing to a String cannot fail.
     let _ = match actor {

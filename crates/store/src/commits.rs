@@ -1,7 +1,7 @@
 //! The log itself: one row per commit, which holds the commit's events as one JSON text. The view `run_events` shows
 //! them one by one to people who read the database. Projections and leases are other modules' business.
 
-use crate::scope::seen_of_run;
+use crate::scope::visible_of_run;
 use crate::sql::{Row, Statement, Value, id};
 use crate::{SqlStore, StoreError, codec, records};
 use engine::blob::Hash;
@@ -37,8 +37,8 @@ struct CommittedEvent<'a>(
     #[serde(borrow)] &'a RawValue,
 );
 
-/// The row that stores these events, which are one commit of one run.
-pub(crate) fn inserted(events: &[Event]) -> Option<Statement> {
+/// The statement that stores these events, which are one commit of one run.
+pub(crate) fn insert_commit(events: &[Event]) -> Option<Statement> {
     let first = events.first()?;
     let values = vec![id(first.run_id), Value::from(first.seq), Value::from(text_of(events))];
     Some(Statement::new(INSERT_COMMIT, values))
@@ -131,7 +131,7 @@ impl SqlStore {
         let (mut found, mut read) = (Vec::new(), after);
         loop {
             // An event begins with its own node. One that has the node as its parent begins with another.
-            let mut query = seen_of_run("SELECT first_seq, events FROM run_commits", scope, run);
+            let mut query = visible_of_run("SELECT first_seq, events FROM run_commits", scope, run);
             query.push(" AND instr(events, ").bind(format!("[\"{node}\"")).push(") > 0 AND first_seq >= COALESCE(");
             query.push("(SELECT MAX(c.first_seq) FROM run_commits c WHERE c.run_id = ").bind(id(run));
             query.push(" AND c.first_seq <= ").bind(read.saturating_add(1)).push("), 0) ORDER BY first_seq LIMIT ");

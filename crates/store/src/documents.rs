@@ -1,6 +1,7 @@
-//! Documents beyond what tools read of them: earlier versions, and the entries of a scratchpad one by one.
+//! What the HTTP server reads of documents and tools do not: earlier versions, and the entries of a scratchpad one by
+//! one.
 
-use crate::scope::{narrow, seen};
+use crate::scope::{in_scope, visible};
 use crate::sql::{Query, id, only, page};
 use crate::{SqlStore, StoreError, records};
 use engine::ids::{DocumentId, RunId};
@@ -8,7 +9,7 @@ use engine::time::Timestamp;
 use engine::workspace::{Entry, Scope};
 use runtime::ports::Slice;
 
-/// One version of a document, newest first in lists.
+/// One version of a document.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct DocumentVersion {
     pub version: i64,
@@ -20,22 +21,23 @@ pub struct DocumentVersion {
 }
 
 impl SqlStore {
-    /// Whether the document is there and in scope, without its text.
+    /// Whether the document exists and is in scope. It does not read the content.
     pub async fn sees_document(&self, scope: &Scope, document: DocumentId) -> Result<bool, StoreError> {
-        let query = only(seen("SELECT id FROM onto_documents", "project_id", scope), "id", document);
+        let query = only(visible("SELECT id FROM onto_documents", "project_id", scope), "id", document);
         Ok(self.one(query, |_| Ok(())).await?.is_some())
     }
 
-    /// Newest first, older than the version given.
+    /// The versions that are older than the one in `slice`, newest first. The newest is the document itself.
     pub async fn versions(
         &self,
         scope: &Scope,
         document: DocumentId,
         slice: Slice<i64>,
     ) -> Result<Vec<DocumentVersion>, StoreError> {
-        let query = only(seen(records::DOCUMENT, "project_id", scope), "id", document);
+        let query = only(visible(records::DOCUMENT, "project_id", scope), "id", document);
         let Some(kept) = self.one(query, records::versioned_document).await? else { return Ok(Vec::new()) };
-        // Between the two reads the document may have moved on: nothing newer than what was just seen.
+        // The document may change between the two reads. The second read takes nothing newer than what the first one
+        // saw, so that no version is listed twice.
         let before = slice.after.unwrap_or(i64::MAX).min(kept.entity.version);
         let mut versions = Vec::new();
         if slice.after.is_none_or(|after| kept.entity.version < after) {
@@ -48,7 +50,7 @@ impl SqlStore {
         Ok(versions)
     }
 
-    /// Entries of a scratchpad, newest first, before a position.
+    /// The entries of a scratchpad before a position, newest first.
     pub async fn entries(
         &self,
         scope: &Scope,
@@ -58,7 +60,7 @@ impl SqlStore {
     ) -> Result<Vec<Entry>, StoreError> {
         let mut query = Query::new(format!("{} WHERE document_id = ", records::ENTRY));
         query.bind(id(document)).push(" AND EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id");
-        narrow(&mut query, "d.project_id", scope);
+        in_scope(&mut query, "d.project_id", scope);
         query.push(")");
         if let Some(before) = before {
             query.push(" AND position < ").bind(before);

@@ -1,6 +1,6 @@
-//! What subagents learned, on SQL. What a change of it means is decided by `Workspace`; here it is written and read.
+//! The rows of lessons. What a change of a lesson means is decided in `workspace`, not here.
 
-use crate::agents::scratchpad_written;
+use crate::agents::insert_scratchpad;
 use crate::rows::{optional_time, time};
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id, page};
 use crate::tables::insert;
@@ -14,7 +14,7 @@ use runtime::agents::PadVersion;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-/// Something a subagent learned in a run: where, and what became of it.
+/// Something a subagent learned in a run, where it learned it, and what became of the lesson.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lesson {
     pub id: LessonId,
@@ -23,16 +23,16 @@ pub struct Lesson {
     pub status: LessonStatus,
     pub run_id: Option<RunId>,
     pub seq: Option<u64>,
-    /// Of a homework: which executor.
+    /// In a homework run: the iteration and the branch of the executor.
     pub iteration: Option<u32>,
     pub branch_id: Option<String>,
-    /// Of a tree.
+    /// In a tree: the node.
     pub node_id: Option<NodeId>,
     pub at: Timestamp,
-    /// Who promoted or dismissed it, and when; the platform where a run's success did.
+    /// Who promoted or dismissed it. It is the platform when the success of a run promoted it.
     pub settled_by: Option<Actor>,
     pub settled_at: Option<Timestamp>,
-    /// The version of the scratchpad that it became a part of.
+    /// The version of the scratchpad that it was promoted into.
     pub version: Option<i64>,
 }
 
@@ -42,7 +42,7 @@ static ADD: LazyLock<String> = LazyLock::new(|| insert("agent_lessons", COLUMNS,
 const SETTLE: &str = "UPDATE agent_lessons SET status = ?1, settled_by = ?2, settled_at = ?3, version = ?4 WHERE id = ?5 AND status = 'pending'";
 pub(crate) static LESSON: LazyLock<String> = LazyLock::new(|| format!("SELECT {COLUMNS} FROM agent_lessons"));
 
-pub(crate) fn added(lesson: &Lesson) -> Statement {
+pub(crate) fn insert_lesson(lesson: &Lesson) -> Statement {
     let values = vec![
         id(lesson.id),
         id(lesson.agent_id),
@@ -61,8 +61,8 @@ pub(crate) fn added(lesson: &Lesson) -> Statement {
     Statement::new(ADD.as_str(), values).guarded(Guard::Entity(lesson.id.0))
 }
 
-/// Guarded: of two who settle the same lesson one is told so.
-pub(crate) fn settled(lesson: &Lesson) -> Statement {
+/// Promotes or dismisses a lesson. It is guarded: when two people settle the same lesson, the second is refused.
+pub(crate) fn settle(lesson: &Lesson) -> Statement {
     let values = vec![
         Value::from(lesson.status.name()),
         Value::from(lesson.settled_by.as_ref().map(codec::actor_text)),
@@ -73,9 +73,9 @@ pub(crate) fn settled(lesson: &Lesson) -> Statement {
     Statement::new(SETTLE, values).guarded(Guard::Entity(lesson.id.0))
 }
 
-/// The version and the lessons in it, all or nothing.
-pub(crate) fn promoted(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
-    std::iter::once(scratchpad_written(agent, pad)).chain(lessons.iter().map(settled)).collect()
+/// Writes the new version of the scratchpad and the lessons in it, in one transaction.
+pub(crate) fn promote(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
+    std::iter::once(insert_scratchpad(agent, pad)).chain(lessons.iter().map(settle)).collect()
 }
 
 pub(crate) fn read(row: &Row) -> Result<Lesson, StoreError> {
@@ -98,7 +98,7 @@ pub(crate) fn read(row: &Row) -> Result<Lesson, StoreError> {
 }
 
 impl SqlStore {
-    /// Newest first, before a lesson; of one status, or of all.
+    /// The lessons older than `before`, newest first, of one status or of all.
     pub async fn lessons(
         &self,
         agent: ActorId,

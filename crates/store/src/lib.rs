@@ -1,7 +1,9 @@
-//! The store on SQL: the loop's `Log` and `Library`, written once and run by SQLite or PostgreSQL.
+//! The database. `SqlStore` implements the ports `Log` and `Library` of `runtime`, and what only the server needs:
+//! credentials, members, webhooks, maintenance. It must not know what an event means.
 //!
-//! Everything is statements in guarded batches (`sql`), and a backend runs a batch in one transaction
-//! (`backend`). Only `sqlite`, `postgres` and `sql::dialect` know that there are two databases.
+//! Each query is written once, in SQL that both databases accept (`sql`). A write is a batch of statements, and a
+//! backend runs the batch in one transaction (`backend`). Apart from opening, migrating and copying a database, only
+//! `sqlite`, `postgres` and `sql::dialect` know that there are two.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -73,15 +75,16 @@ enum Engine {
 
 #[derive(Clone)]
 pub struct Options {
-    /// PostgreSQL without a pooler in between: the only kind of connection that can listen.
+    /// The URL of PostgreSQL without a pooler in between. `LISTEN` needs a session of its own, which a pooler in
+    /// transaction mode does not give.
     pub direct_url: Option<String>,
-    /// How many documents and tasks a project has at most.
+    /// The most documents and tasks, counted together, that a project may have.
     pub project_items: u64,
-    /// The environment: how PostgreSQL is reached may be said there, as for other clients of it.
+    /// The environment. The variables that libpq reads, such as `PGPASSWORD`, are read here too.
     pub variables: Variables,
-    /// How long a PostgreSQL that is starting up or recovering is waited for.
+    /// How long `open` waits for a PostgreSQL server that is starting up or recovering.
     pub startup_wait: Duration,
-    /// Told once, with the server's own words, when it is waited for.
+    /// Called once, with the server's message, when `open` begins to wait.
     pub on_wait: fn(&str),
 }
 
@@ -97,7 +100,8 @@ impl Default for Options {
     }
 }
 
-/// The clock of a SQLite file: wall time that never goes back while the process lives, so that what is due stays due.
+/// The clock of a SQLite database: wall time that never goes back while the process lives. A run that was due stays due
+/// when somebody sets the system clock back.
 #[derive(Default)]
 struct FileClock(AtomicI64);
 
@@ -109,46 +113,46 @@ impl Clock for FileClock {
     }
 }
 
-/// `postgres://…`, `sqlite://path` or a path. Creates, migrates, and makes sure that there is a local person.
+/// Opens `postgres://…`, `sqlite://path` or a path. It creates and migrates the database, and creates the local person.
 ///
-/// On SQLite the caller must hold the data directory: every lease found is taken to have lapsed.
+/// On SQLite the caller must hold the data directory, because every lease in the file is cleared.
 pub async fn open(url: &str, options: Options) -> Result<Arc<SqlStore>, StoreError> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         let backend = postgres::Postgres::open(url, &options).await?;
-        return SqlStore::ready(Box::new(backend), Engine::Postgres, "the database", options.project_items).await;
+        return SqlStore::prepare(Box::new(backend), Engine::Postgres, "the database", options.project_items).await;
     }
     let path = sqlite::path_of(url);
     let backend = sqlite::Sqlite::open(&path, Arc::new(FileClock::default()))?;
     let place = path.display().to_string();
-    let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, &place, options.project_items).await?;
+    let store = SqlStore::prepare(Box::new(backend), Engine::Sqlite, &place, options.project_items).await?;
     sqlite::checksums::install(store.backend.as_ref()).await?;
     Ok(store)
 }
 
-/// What is wrong with the write-ahead log of a SQLite file that nobody holds.
+/// What is wrong with the write-ahead log of a SQLite file. No process may have the file open.
 pub fn log_damage(log: &Path) -> Option<String> {
     sqlite::wal::damage(log)
 }
 
-/// Look, never touch: `None` when there is no database at that path yet.
+/// Opens a SQLite file for reading; nothing is created or migrated. `None` when there is no database at that path.
 pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreError> {
     let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(FileClock::default()))? else { return Ok(None) };
     migrate::require_current(&backend, &path.display().to_string()).await?;
-    Ok(Some(Arc::new(SqlStore::over(Box::new(backend), PROJECT_ITEMS))))
+    Ok(Some(Arc::new(SqlStore::new(Box::new(backend), PROJECT_ITEMS))))
 }
 
-/// SQLite in the calling task, on the given clock, in a file or in memory: every answer is there when it is
-/// asked for, so a simulation stays in control of order and time.
+/// Opens SQLite on the given clock, in a file or in memory, without threads. Every call finishes before it returns to
+/// the executor, so a simulation controls order and time.
 pub async fn open_inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Arc<SqlStore>, StoreError> {
     let (backend, place) = match path {
         Some(path) => (sqlite::Sqlite::inline(Some(path), clock)?, path.display().to_string()),
         None => (migrate::in_memory(clock)?, "memory".into()),
     };
-    SqlStore::ready(Box::new(backend), Engine::Sqlite, &place, PROJECT_ITEMS).await
+    SqlStore::prepare(Box::new(backend), Engine::Sqlite, &place, PROJECT_ITEMS).await
 }
 
 impl SqlStore {
-    fn over(backend: Box<dyn Backend>, project_items: u64) -> SqlStore {
+    fn new(backend: Box<dyn Backend>, project_items: u64) -> SqlStore {
         SqlStore {
             backend,
             work_available: Notify::new(),
@@ -157,7 +161,7 @@ impl SqlStore {
         }
     }
 
-    async fn ready(
+    async fn prepare(
         backend: Box<dyn Backend>,
         engine: Engine,
         place: &str,
@@ -166,12 +170,12 @@ impl SqlStore {
         migrate::migrate(backend.as_ref(), engine, place).await?;
         if maintenance::is_unfinished(backend.as_ref()).await? {
             return Err(StoreError::Unusable(
-                "a copy into this database was cut off; copy again, or drop the database".into(),
+                "a copy into this database did not finish; copy again, or drop the database".into(),
             ));
         }
-        let store = SqlStore::over(backend, project_items);
+        let store = SqlStore::new(backend, project_items);
         if engine == Engine::Sqlite {
-            store.lapse_all().await?;
+            store.expire_all_leases().await?;
         }
         if store.actor(LOCAL_HANDLE).await?.is_none() {
             store.create_local().await?;
@@ -179,17 +183,19 @@ impl SqlStore {
         Ok(Arc::new(store))
     }
 
-    /// Whoever holds the file is alone: nobody else's lease can be alive. And the clock may have been set back since the file
-    /// was held last: a run that waits for nobody is due now, whatever was written then.
-    async fn lapse_all(&self) -> Result<(), StoreError> {
-        let lapsed = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
+    /// Clears every lease. One process holds the file, so no lease of another process can be valid.
+    ///
+    /// The clock may have been set back since the file was last open. A queued or running run waits for nobody, so it
+    /// is made due now, whatever time its row has.
+    async fn expire_all_leases(&self) -> Result<(), StoreError> {
+        let expire = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
         let due = format!(
             "UPDATE jobs SET due = now_ms() WHERE state = 'live' AND lease_owner IS NULL AND due > now_ms() AND run_id IN \
              (SELECT id FROM ({}) r WHERE r.status IN ('queued', 'running'))",
             *tables::ALL_RUNS
         );
-        let statements = vec![Statement::new(lapsed, vec![]), Statement::new(due, vec![])];
-        self.backend.write(statements).await.map_err(log::unguarded)?;
+        let statements = vec![Statement::new(expire, vec![]), Statement::new(due, vec![])];
+        self.backend.write(statements).await.map_err(log::into_store_error)?;
         Ok(())
     }
 
@@ -197,16 +203,16 @@ impl SqlStore {
         let now = self.now().await?;
         let local = local_person(now, ids::derive(now, &[LOCAL_HANDLE.as_bytes()]).into());
         match self.create_actor(local).await {
-            // Another process was first.
+            // Another process created it between our read and our write.
             Err(StoreError::Unusable(_)) if self.actor(LOCAL_HANDLE).await?.is_some() => Ok(()),
             created => created,
         }
     }
 
-    /// The database's clock.
+    /// The time by the database's clock, which is the only clock that all processes share.
     pub(crate) async fn now(&self) -> Result<Timestamp, StoreError> {
         let rows = self.backend.read(Statement::new("SELECT now_ms()", vec![])).await?;
-        let row = rows.first().ok_or_else(|| StoreError::Unusable("the database has no clock".into()))?;
+        let row = rows.first().ok_or_else(|| StoreError::Unusable("the database did not tell the time".into()))?;
         row.int(0).map(Timestamp)
     }
 }

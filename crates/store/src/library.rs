@@ -1,6 +1,6 @@
-//! The `Library` port on SQL: what tools and pages read, always through a scope.
+//! The `Library` port: what tools and pages read, always through a scope. It must not write.
 
-use crate::scope::{reached, seen, seen_of_run, seen_runs, steered_runs};
+use crate::scope::{in_scope_with_role, steerable_runs, visible, visible_of_run, visible_runs};
 use crate::sql::{Query, Row, Statement, Value, equals, id, newest, older, oldest, only, page};
 use crate::{SqlStore, StoreError, agents, codec, records};
 use async_trait::async_trait;
@@ -16,7 +16,7 @@ use runtime::search_terms as terms;
 use std::collections::HashMap;
 
 const TEXTS_AT_ONCE: usize = 200;
-/// A task has at most fifty steps that count, and as many that do not.
+/// More than any task has: at most fifty steps count, and at most as many do not.
 const MOST_STEPS: usize = 1_000;
 
 impl SqlStore {
@@ -39,9 +39,9 @@ impl SqlStore {
 }
 
 impl SqlStore {
-    /// Those that the database can tell apart.
+    /// The documents by the conditions that SQL can check. The caller checks properties, which are JSON.
     async fn listed(&self, scope: &Scope, filter: &DocumentFilter) -> Result<Vec<Document>, StoreError> {
-        let mut query = seen(records::LISTED_DOCUMENT, "project_id", scope);
+        let mut query = visible(records::LISTED_DOCUMENT, "project_id", scope);
         if filter.hides_platform() {
             query.push(" AND doc_role IS NULL");
         }
@@ -60,7 +60,7 @@ fn containing(query: &mut Query, needles: &[String]) {
     }
 }
 
-/// The relation each kind of hit is found in: its select list, and its column of projects.
+/// For a kind of hit, the select and the column that names the project.
 fn searched(kind: HitKind) -> (&'static str, &'static str) {
     match kind {
         HitKind::Document => (
@@ -96,7 +96,7 @@ fn hit(row: &Row) -> Result<Hit, StoreError> {
 #[async_trait]
 impl Library for SqlStore {
     async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
-        let mut query = seen_runs(scope);
+        let mut query = visible_runs(scope);
         equals(&mut query, "kind", filter.kind.map(|kind| Value::from(kind.name())));
         equals(&mut query, "status", filter.status.map(|status| Value::from(status.name())));
         equals(&mut query, "agent_id", filter.agent.map(id));
@@ -113,11 +113,11 @@ impl Library for SqlStore {
     }
 
     async fn run(&self, scope: &Scope, run: RunId) -> Result<Option<RunRow>, StoreError> {
-        self.one(only(seen_runs(scope), "id", run), records::run).await
+        self.one(only(visible_runs(scope), "id", run), records::run).await
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
-        let mut query = seen_of_run(&agents::STEPS, scope, run);
+        let mut query = visible_of_run(&agents::STEPS, scope, run);
         query.push(" ORDER BY step LIMIT ").bind(MOST_STEPS);
         self.all(query, agents::read_step).await
     }
@@ -128,20 +128,20 @@ impl Library for SqlStore {
         before: Option<ProjectId>,
         limit: usize,
     ) -> Result<Vec<Project>, StoreError> {
-        let mut query = seen(records::PROJECT, "id", scope);
+        let mut query = visible(records::PROJECT, "id", scope);
         older(&mut query, before);
         self.all(newest(query, limit), records::project).await
     }
 
     async fn project(&self, scope: &Scope, project: ProjectId) -> Result<Option<Project>, StoreError> {
-        self.one(only(seen(records::PROJECT, "id", scope), "id", project), records::project).await
+        self.one(only(visible(records::PROJECT, "id", scope), "id", project), records::project).await
     }
 
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError> {
         if !filter.asks_props() {
             return self.listed(scope, &filter).await;
         }
-        // Props are read here: neither database keeps them so that both would find the same.
+        // Properties are filtered here: the two databases do not offer the same queries on JSON.
         let (limit, mut found, mut part) = (page(filter.limit), Vec::new(), filter.clone());
         loop {
             let listed = self.listed(scope, &part).await?;
@@ -156,7 +156,7 @@ impl Library for SqlStore {
     }
 
     async fn document(&self, scope: &Scope, document: DocumentId) -> Result<Option<Document>, StoreError> {
-        let query = only(seen(records::DOCUMENT, "project_id", scope), "id", document);
+        let query = only(visible(records::DOCUMENT, "project_id", scope), "id", document);
         let Some(mut found) = self.one(query, records::document).await? else { return Ok(None) };
         let mut query = Query::new("SELECT markdown FROM onto_document_entries WHERE document_id = ");
         query.bind(id(document)).push(" ORDER BY position, key");
@@ -168,7 +168,7 @@ impl Library for SqlStore {
     }
 
     async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError> {
-        let mut query = seen(records::TASK, "project_id", scope);
+        let mut query = visible(records::TASK, "project_id", scope);
         equals(&mut query, "project_id", filter.project_id.map(id));
         equals(&mut query, "state", filter.state.map(|state| Value::from(state.name())));
         equals(&mut query, "made_run", filter.run_id.map(id));
@@ -177,11 +177,11 @@ impl Library for SqlStore {
     }
 
     async fn task(&self, scope: &Scope, task: TaskId) -> Result<Option<Task>, StoreError> {
-        self.one(only(seen(records::TASK, "project_id", scope), "id", task), records::task).await
+        self.one(only(visible(records::TASK, "project_id", scope), "id", task), records::task).await
     }
 
     async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
-        let mut query = seen(records::EDGE, "project_id", scope);
+        let mut query = visible(records::EDGE, "project_id", scope);
         equals(&mut query, "src", filter.src.map(id));
         equals(&mut query, "dst", filter.dst.map(id));
         equals(&mut query, "made_run", filter.run_id.map(id));
@@ -189,7 +189,7 @@ impl Library for SqlStore {
     }
 
     async fn edge(&self, scope: &Scope, edge: EdgeId) -> Result<Option<Edge>, StoreError> {
-        self.one(only(seen(records::EDGE, "project_id", scope), "id", edge), records::edge).await
+        self.one(only(visible(records::EDGE, "project_id", scope), "id", edge), records::edge).await
     }
 
     async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
@@ -200,7 +200,7 @@ impl Library for SqlStore {
                 continue;
             }
             let (select, column) = searched(kind);
-            let mut query = seen(select, column, scope);
+            let mut query = visible(select, column, scope);
             equals(&mut query, column, filter.project_id.map(id));
             equals(&mut query, "made_run", filter.run_id.map(id));
             older(&mut query, filter.before);
@@ -219,13 +219,13 @@ impl Library for SqlStore {
     }
 
     async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
-        Ok(self.one(only(steered_runs(scope), "id", run), records::run).await?.is_some())
+        Ok(self.one(only(steerable_runs(scope), "id", run), records::run).await?.is_some())
     }
 
     async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
         let mut query = Query::new("SELECT id FROM onto_projects WHERE id = ");
         query.bind(id(project));
-        reached(&mut query, "id", scope, Role::Editor);
+        in_scope_with_role(&mut query, "id", scope, Role::Editor);
         Ok(self.one(query, |_| Ok(())).await?.is_some())
     }
 
@@ -259,10 +259,11 @@ impl Library for SqlStore {
         distinct.sort();
         distinct.dedup();
         let mut texts: HashMap<Hash, String> = HashMap::new();
-        for some in distinct.chunks(TEXTS_AT_ONCE) {
+        for chunk in distinct.chunks(TEXTS_AT_ONCE) {
             let mut query = Query::new("SELECT body FROM blobs WHERE hash IN ");
-            query.bind_list(some.iter().map(|hash| Value::from(hash.0.to_vec())));
+            query.bind_list(chunk.iter().map(|hash| Value::from(hash.0.to_vec())));
             for row in self.backend.read(query.statement()).await? {
+                // The hash is computed and not read, so that a damaged text counts as missing.
                 let text = codec::unpack(row.bytes(0)?)?;
                 texts.insert(Hash::of(&[text.as_bytes()]), text);
             }

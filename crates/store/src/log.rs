@@ -1,4 +1,5 @@
-//! The `Log` port on SQL: the log itself, its texts, and the leases.
+//! The `Log` port: append, events, leases, checkpoints of views, and the wake-up of workers. `append` and `claims` hold
+//! the two long statements. It must not know what a run is or what its events mean.
 
 use crate::backend::WriteError;
 use crate::claims::{Claim, millis};
@@ -15,28 +16,30 @@ use runtime::ports::{Append, AppendError, Claimed, Lease, Library, Log};
 use std::time::Duration;
 
 const IDS_AT_ONCE: usize = 500;
-/// Runs that changed lately, as many as anybody looks at.
+/// The most runs that `changed_runs` returns. A page that shows recent runs needs no more.
 const MOST_CHANGED: usize = 1_000;
 const CHECKPOINT: &str =
     "SELECT body FROM run_checkpoints WHERE run_id = ?1 AND seq <= ?2 AND format = ?3 ORDER BY seq DESC LIMIT 1";
 const KEEP_CHECKPOINT: &str = "INSERT INTO run_checkpoints (run_id, seq, format, body) VALUES (?1, ?2, ?3, ?4) \
     ON CONFLICT (run_id, seq) DO UPDATE SET format = excluded.format, body = excluded.body";
-const RENEWED: &str = "UPDATE jobs SET lease_until = now_ms() + ?1, last_seen = now_ms() \
+const RENEW_LEASE: &str = "UPDATE jobs SET lease_until = now_ms() + ?1, last_seen = now_ms() \
     WHERE run_id = ?2 AND epoch = ?3 AND lease_owner = ?4 RETURNING run_id";
-const RELEASED: &str = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL, last_seen = now_ms() \
+const RELEASE_LEASE: &str = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL, last_seen = now_ms() \
     WHERE run_id = ?1 AND epoch = ?2 AND lease_owner = ?3";
 
-/// For statements without a guard nothing can be refused; a lost commit is as good as none.
-pub(crate) fn unguarded(error: WriteError) -> StoreError {
+/// The error of a write that the caller may simply repeat. A commit that may not have happened counts as not made.
+pub(crate) fn into_store_error(error: WriteError) -> StoreError {
     match error {
         WriteError::Store(error) => error,
         WriteError::Unknown(what) => StoreError::Unavailable(what),
-        WriteError::Refused(Guard::Head) => StoreError::Busy("the row has changed meanwhile".into()),
-        WriteError::Refused(Guard::Entity(entity)) => StoreError::Busy(format!("{entity} has changed meanwhile")),
+        WriteError::Refused(Guard::Head) => StoreError::Busy("another transaction changed the row first".into()),
+        WriteError::Refused(Guard::Entity(entity)) => {
+            StoreError::Busy(format!("another transaction changed {entity} first"))
+        }
     }
 }
 
-/// In one order everywhere, so that two batches never wait for each other's rows.
+/// Leases in the order of their runs. All transactions lock rows in this order, so two of them cannot deadlock.
 fn in_order(leases: &[Lease]) -> Vec<&Lease> {
     let mut leases: Vec<&Lease> = leases.iter().collect();
     leases.sort_by_key(|lease| lease.run_id);
@@ -47,8 +50,9 @@ fn in_order(leases: &[Lease]) -> Vec<&Lease> {
 impl Log for SqlStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
         self.append_batch(&append).await?;
-        self.backend.hint();
+        self.backend.send_hint();
         if append.fence.is_none() {
+            // The first wakes every waiter. The second leaves a permit for a worker that is not waiting yet.
             self.work_available.notify_waiters();
             self.work_available.notify_one();
         }
@@ -87,13 +91,13 @@ impl Log for SqlStore {
                 Value::from(lease.epoch),
                 Value::from(lease.worker.as_str()),
             ];
-            Statement::new(RENEWED, values)
+            Statement::new(RENEW_LEASE, values)
         };
         let leases = in_order(leases);
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        let written = self.backend.write(leases.iter().map(renewed).collect()).await.map_err(unguarded)?;
+        let written = self.backend.write(leases.iter().map(renewed).collect()).await.map_err(into_store_error)?;
         let lost = leases.iter().zip(written).filter(|(_, rows)| rows.is_empty());
         Ok(lost.map(|(lease, _)| lease.run_id).collect())
     }
@@ -101,15 +105,15 @@ impl Log for SqlStore {
     async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
         let released = |lease: &Lease| {
             Statement::new(
-                RELEASED,
+                RELEASE_LEASE,
                 vec![id(lease.run_id), Value::from(lease.epoch), Value::from(lease.worker.as_str())],
             )
         };
         if leases.is_empty() {
             return Ok(());
         }
-        self.backend.write(in_order(leases).into_iter().map(released).collect()).await.map_err(unguarded)?;
-        self.backend.hint();
+        self.backend.write(in_order(leases).into_iter().map(released).collect()).await.map_err(into_store_error)?;
+        self.backend.send_hint();
         self.work_available.notify_waiters();
         Ok(())
     }
@@ -122,9 +126,9 @@ impl Log for SqlStore {
 
     async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
         let mut ends = Vec::with_capacity(runs.len());
-        for some in runs.chunks(IDS_AT_ONCE) {
+        for chunk in runs.chunks(IDS_AT_ONCE) {
             let mut query = Query::new("SELECT run_id, last_seq FROM jobs WHERE run_id IN ");
-            query.bind_list(some.iter().map(id));
+            query.bind_list(chunk.iter().map(id));
             for row in self.backend.read(query.statement()).await? {
                 ends.push((row.parse(0)?, row.int(1)?.unsigned_abs()));
             }
@@ -147,13 +151,13 @@ impl Log for SqlStore {
 
     async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
         let values = vec![id(run), Value::from(seq), Value::from(format), Value::from(codec::pack(&text))];
-        self.backend.write(vec![Statement::new(KEEP_CHECKPOINT, values)]).await.map(drop).map_err(unguarded)
+        self.backend.write(vec![Statement::new(KEEP_CHECKPOINT, values)]).await.map(drop).map_err(into_store_error)
     }
 
     async fn wakeup(&self, at_most: Duration) {
         tokio::select! {
             () = self.work_available.notified() => {}
-            () = self.backend.hinted(at_most) => {}
+            () = self.backend.wait_for_hint(at_most) => {}
         }
     }
 }

@@ -1,7 +1,10 @@
-//! Bringing a database to the schema this version knows, and refusing one that is ahead of it.
+//! Migrations: bring a database to the schema of this version, and refuse one that is newer.
+//!
+//! The text of a migration must never change, comments included. Each database stores the hash of the text it was made
+//! by, and refuses another one.
 
 use crate::backend::{Backend, WriteError};
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Guard, Statement, Value};
 use crate::sqlite::Sqlite;
 use crate::{Engine, FileClock, StoreError};
@@ -16,6 +19,7 @@ struct Migration {
     sql: &'static str,
 }
 
+/// In the order of their versions. The numbers need not be consecutive: there is no version 11.
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "homework", sql: include_str!("../migrations/0001_homework.sql") },
     Migration { version: 2, name: "tree", sql: include_str!("../migrations/0002_tree.sql") },
@@ -44,11 +48,13 @@ impl Migration {
         Hash::of(&[self.sql.as_bytes()]).to_string()
     }
 
-    /// The record comes first and is guarded: of two processes that open a new database together, one applies.
+    /// The row in `schema_migrations` comes first and is guarded. When two processes open a new database at the same
+    /// time, the second is refused there and does not apply the migration again.
     fn statements(&self, engine: Engine) -> Vec<Statement> {
         let record = "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?1, ?2, ?3, now_ms()) ON CONFLICT DO NOTHING";
         let values = vec![Value::from(self.version), Value::from(self.name), Value::from(self.checksum())];
         let mut statements = vec![Statement::new(record, values).guarded(Guard::Head)];
+        // The text is split at semicolons, so a migration must not have one inside a literal.
         let lines = self.sql.lines().filter(|line| !line.trim_start().starts_with("--"));
         let text = lines.collect::<Vec<_>>().join("\n");
         let parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
@@ -76,34 +82,35 @@ pub(crate) async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) 
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > applied) {
         match backend.write_long(migration.statements(engine)).await {
             Ok(_) | Err(WriteError::Refused(_)) => {}
-            Err(error) => return Err(unguarded(error)),
+            Err(error) => return Err(into_store_error(error)),
         }
     }
     Ok(())
 }
 
-/// A migrated database in memory. The first one is kept as a template that the others copy: migrating was measured at 11 ms
-/// and copying at 0.2 ms, and a simulation opens a database for each of thousands of seeds.
+/// A migrated database in memory. The first one is kept as a template that the others copy: migrating was measured at
+/// 11 ms and copying at 0.2 ms, and a simulation opens a database for each of thousands of seeds.
 pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
     static TEMPLATE: OnceLock<Result<Sqlite, StoreError>> = OnceLock::new();
     let template = TEMPLATE.get_or_init(|| {
         let template = Sqlite::inline(None, Arc::new(FileClock::default()))?;
         let migrated = migrate(&template, Engine::Sqlite, "memory").now_or_never();
-        migrated.expect("inline SQLite answers at once").map(|()| template)
+        migrated.expect("SQLite without threads finishes in one poll").map(|()| template)
     });
     template.as_ref().map_err(Clone::clone)?.copy_to_memory(clock)
 }
 
-/// Two processes may create the table at once; the second is told that it exists.
+/// Two processes may create the table at the same time. PostgreSQL then fails one of them in spite of `IF NOT EXISTS`,
+/// and the second attempt finds the table.
 async fn create_history(backend: &dyn Backend) -> Result<(), StoreError> {
     let create = || backend.write(vec![Statement::new(HISTORY, vec![])]);
     if create().await.is_ok() {
         return Ok(());
     }
-    create().await.map(drop).map_err(unguarded)
+    create().await.map(drop).map_err(into_store_error)
 }
 
-/// The version found, which is one this program knows, with the text it was made by.
+/// The newest applied version. It is an error if this program does not know a version, or knows it with another text.
 pub(crate) async fn check(backend: &dyn Backend, place: &str) -> Result<i64, StoreError> {
     let query = Statement::new("SELECT version, name, checksum FROM schema_migrations ORDER BY version", vec![]);
     let newest = MIGRATIONS.last().map_or(0, |migration| migration.version);
@@ -125,7 +132,7 @@ pub(crate) async fn check(backend: &dyn Backend, place: &str) -> Result<i64, Sto
     Ok(applied)
 }
 
-/// For those who may not migrate.
+/// Checks the schema for a caller that must not migrate.
 pub(crate) async fn require_current(backend: &dyn Backend, place: &str) -> Result<(), StoreError> {
     let newest = MIGRATIONS.last().map_or(0, |migration| migration.version);
     match check(backend, place).await? {

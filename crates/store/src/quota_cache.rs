@@ -1,15 +1,17 @@
-//! How much a project may still take. Counting is the database's; a count that leaves much room is good for a while, so that
-//! most who ask are answered from here.
+//! How many documents and tasks a project may still take. The database counts them. A count that leaves much room is
+//! used for many questions, so that most of them need no query. Several processes may answer from their own counts, so
+//! the limit can be passed by a little, never by much.
 
 use engine::ids::ProjectId;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Answered from one count at most.
+/// The most places handed out from one count.
 const MOST_AT_ONCE: u64 = 1_000;
-/// Other processes may be filling the same project: no single one takes more of what is left than this part of it.
+/// One count hands out at most this fraction (an eighth) of the room, because other processes may fill the same
+/// project.
 const PART: u64 = 8;
-/// Projects remembered; with more, everything is counted again.
+/// The most projects in the cache. Beyond that it is cleared, and each project is counted again.
 const PROJECTS: usize = 1_000;
 
 pub(crate) struct QuotaCache {
@@ -22,7 +24,7 @@ impl QuotaCache {
         QuotaCache { limit, left: Mutex::default() }
     }
 
-    /// Takes one place of those that are known to be left.
+    /// Takes one place from the last count. False when a new count is needed.
     pub(crate) fn take(&self, project: ProjectId) -> bool {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         match left.get_mut(&project) {
@@ -34,7 +36,7 @@ impl QuotaCache {
         }
     }
 
-    /// A fresh count; says whether there is a place, and takes it.
+    /// Stores a new count. It says whether there is a place, and takes it.
     pub(crate) fn counted(&self, project: ProjectId, count: u64) -> bool {
         let Some(room) = self.limit.checked_sub(count).filter(|room| *room > 0) else { return false };
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);

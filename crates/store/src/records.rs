@@ -1,4 +1,5 @@
-//! Rows read back as records. Each select list stands beside the function that reads it.
+//! Rows decoded into the engine's structs. Each select list stands beside the function that reads it, because columns
+//! are read by number.
 
 use crate::documents::DocumentVersion;
 use crate::sql::Row;
@@ -28,16 +29,16 @@ pub(crate) fn hash(row: &Row, column: usize) -> Result<Hash, StoreError> {
     bytes.try_into().map(Hash).map_err(|_| StoreError::Unusable("a stored hash has the wrong length".into()))
 }
 
-/// A word of a list whose names are those of its JSON.
+/// A value of an enum that is stored under its JSON name.
 pub(crate) fn named<T: serde::de::DeserializeOwned>(row: &Row, column: usize) -> Result<T, StoreError> {
     word(row, column, |text| serde_json::from_value(text.into()).ok())
 }
 
-/// One of a closed list of words, which a newer version may have made longer.
+/// A value of an enum by its stored name. A newer version may have stored a name that this one does not know.
 fn word<T>(row: &Row, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {
     let text = row.text(column)?;
     parse(text).ok_or_else(|| {
-        StoreError::Unusable(format!("the database holds the word \"{text}\", which this version does not know"))
+        StoreError::Unusable(format!("the database has the value \"{text}\", which this version does not know"))
     })
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn origin(row: &Row, run: usize, seq: usize) -> Result<Origin, StoreE
     Ok(Origin { run_id, seq: row.optional_int(seq)?.map(i64::unsigned_abs) })
 }
 
-/// `kind`, `tables::BORN`, `tables::FOLLOWS`, what is peculiar to one kind
+/// Reads `kind`, `tables::RUN_FIXED`, `tables::RUN_CHANGING` and the columns that only some kinds have.
 pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
     Ok(RunRow {
         kind: word(row, 0, Kind::parse)?,
@@ -85,7 +86,7 @@ pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
     })
 }
 
-/// `tables::PART`
+/// Reads `tables::ITERATION`.
 pub(crate) fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
     Ok(IterationRow {
         run_id: row.parse(0)?,
@@ -132,7 +133,8 @@ pub(crate) fn project(row: &Row) -> Result<Project, StoreError> {
     })
 }
 
-/// Only documents keep who changed them last; for the others it is as good as the platform.
+/// Only the row of a document says who changed it last. Nothing reads the actor of the other entities, so it is
+/// `Platform`.
 pub(crate) fn versioned_project(row: &Row) -> Result<Versioned<Project>, StoreError> {
     let made = origin(row, 7, 8)?;
     Ok(Versioned { entity: project(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
@@ -140,7 +142,7 @@ pub(crate) fn versioned_project(row: &Row) -> Result<Versioned<Project>, StoreEr
 
 pub(crate) const DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
     made_run, made_seq, run_id, seq, actor FROM onto_documents";
-/// The same without the text, for lists.
+/// The same without the content, which lists do not show.
 pub(crate) const LISTED_DOCUMENT: &str =
     "SELECT id, project_id, title, type_key, '' AS content, props, version, created_at, updated_at FROM onto_documents";
 

@@ -1,9 +1,10 @@
-//! Removing things for good, which only people do: runs never remove what they or others made. Each removal is one
-//! transaction and is judged when it is written.
+//! Deletion of runs, projects, documents and tasks. Only people delete; a run never deletes what it or others made.
+//! Each deletion is one transaction. Its first statement has the condition under which it is allowed, so nothing can
+//! change between the check and the deletion.
 
 use crate::backend::WriteError;
-use crate::log::unguarded;
-use crate::members::FORGET_INVITATIONS;
+use crate::log::into_store_error;
+use crate::members::DELETE_INVITATIONS;
 use crate::sql::{Guard, Statement, id};
 use crate::tables::tables;
 use crate::{SqlStore, StoreError};
@@ -15,9 +16,9 @@ use runtime::ports::Library;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
     Done,
-    /// There was nothing to remove.
+    /// There was nothing to delete.
     Gone,
-    /// Something still needs it; nothing was removed.
+    /// Something still refers to it. Nothing was deleted.
     Needed,
 }
 
@@ -39,8 +40,8 @@ const IN_PROJECT: [&str; 6] = [
     "DELETE FROM project_members WHERE project_id = ?1",
 ];
 
-/// A project that no run works or worked in.
-fn unneeded() -> String {
+/// Deletes a project if no run works or worked in it.
+fn delete_unused_project() -> String {
     let of_runs: String = Kind::ALL
         .iter()
         .map(|kind| {
@@ -53,8 +54,8 @@ fn unneeded() -> String {
 }
 
 impl SqlStore {
-    /// The first statement decides whether the others happen.
-    async fn removed(&self, statements: Vec<Statement>) -> Result<bool, StoreError> {
+    /// Runs the batch if its first statement touches a row. False when it does not.
+    async fn delete(&self, statements: Vec<Statement>) -> Result<bool, StoreError> {
         let mut statements = statements;
         if let Some(first) = statements.first_mut() {
             first.guard = Some(Guard::Head);
@@ -62,35 +63,36 @@ impl SqlStore {
         match self.backend.write(statements).await {
             Ok(_) => Ok(true),
             Err(WriteError::Refused(_)) => Ok(false),
-            Err(error) => Err(unguarded(error)),
+            Err(error) => Err(into_store_error(error)),
         }
     }
 }
 
-fn of(sql: impl Into<std::borrow::Cow<'static, str>>, key: impl Into<uuid::Uuid>) -> Statement {
+fn about(sql: impl Into<std::borrow::Cow<'static, str>>, key: impl Into<uuid::Uuid>) -> Statement {
     Statement::new(sql, vec![id(key)])
 }
 
-fn done(found: bool) -> Removed {
+fn done_or_gone(found: bool) -> Removed {
     if found { Removed::Done } else { Removed::Gone }
 }
 
 impl SqlStore {
-    /// With its log, its projections and its own documents; needed until it has ended. What it made for people stays.
+    /// Deletes the run with its log, its projections and its own documents. What it made for people stays. A run that
+    /// has not ended is `Needed`.
     pub async fn remove_run(&self, run: RunId) -> Result<Removed, StoreError> {
         match self.run(&Scope::Platform, run).await? {
             None => Ok(Removed::Gone),
             Some(row) if !row.status.is_terminal() => Ok(Removed::Needed),
-            // It may go on between the look and the removal; then it is needed after all.
+            // Somebody may continue the run between the read and the deletion. The guard then refuses the deletion.
             Some(row) => Ok(if self.remove_ended(&row).await? { Removed::Done } else { Removed::Needed }),
         }
     }
 
-    /// With everything in it; needed while there are runs that work or worked in it.
+    /// Deletes the project with everything in it. It is `Needed` while there are runs that work or worked in it.
     pub async fn remove_project(&self, project: ProjectId) -> Result<Removed, StoreError> {
-        let mut statements = vec![of(unneeded(), project)];
-        statements.extend(IN_PROJECT.into_iter().chain(FORGET_INVITATIONS).map(|sql| of(sql, project)));
-        match self.removed(statements).await? {
+        let mut statements = vec![about(delete_unused_project(), project)];
+        statements.extend(IN_PROJECT.into_iter().chain(DELETE_INVITATIONS).map(|sql| about(sql, project)));
+        match self.delete(statements).await? {
             true => Ok(Removed::Done),
             false => Ok(match self.project(&Scope::Platform, project).await? {
                 Some(_) => Removed::Needed,
@@ -99,15 +101,17 @@ impl SqlStore {
         }
     }
 
-    /// With its versions, entries and edges.
+    /// Deletes the document with its versions, entries and edges.
     pub async fn remove_document(&self, document: DocumentId) -> Result<Removed, StoreError> {
-        let mut statements = vec![of("DELETE FROM onto_documents WHERE id = ?1", document)];
-        statements.extend(PARTS_OF_DOCUMENT.map(|sql| of(sql, document)));
-        self.removed(statements).await.map(done)
+        let mut statements = vec![about("DELETE FROM onto_documents WHERE id = ?1", document)];
+        statements.extend(PARTS_OF_DOCUMENT.map(|sql| about(sql, document)));
+        self.delete(statements).await.map(done_or_gone)
     }
 
-    /// With its edges.
+    /// Deletes the task with its edges.
     pub async fn remove_task(&self, task: TaskId) -> Result<Removed, StoreError> {
-        self.removed(vec![of("DELETE FROM onto_tasks WHERE id = ?1", task), of(EDGES_OF, task)]).await.map(done)
+        self.delete(vec![about("DELETE FROM onto_tasks WHERE id = ?1", task), about(EDGES_OF, task)])
+            .await
+            .map(done_or_gone)
     }
 }

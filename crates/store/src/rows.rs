@@ -1,7 +1,8 @@
-//! Projection rows as statements: how a run, its iterations, entries and notifications are written.
+//! The statements that write events and projections: a run's row, iterations, entries of scratchpads, notifications.
+//! The engine computes the rows; this module must not compute anything about a run.
 
 use crate::sql::{Statement, Value, id, optional_id};
-use crate::tables::{self, PART};
+use crate::tables::{self, ITERATION};
 use engine::batch::{IterationRow, Rows, RunRow};
 use engine::ids::RunId;
 use engine::time::Timestamp;
@@ -37,21 +38,21 @@ pub(crate) fn actor(actor: &ActorRecord) -> Statement {
     Statement::new(sql, values)
 }
 
-/// What a batch means for the run's own row.
+/// How much of the run's row a batch changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Created,
-    /// Its standing, limits, questions or report may have changed.
-    Turned,
-    /// It goes on as it is.
+    /// The status, limits, questions or report may have changed.
+    Changed,
+    /// Only counters and the position in the log have changed.
     Working,
 }
 
 pub(crate) fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
     let mut statements = match stage {
-        Stage::Created => created(&rows.run),
-        Stage::Turned => vec![advanced(&rows.run, &tables::TURN_RUN, follows(&rows.run))],
-        Stage::Working => vec![advanced(&rows.run, &tables::WORK_RUN, working(&rows.run))],
+        Stage::Created => insert_run(&rows.run),
+        Stage::Changed => vec![update_run(&rows.run, &tables::UPDATE_RUN, changing_values(&rows.run))],
+        Stage::Working => vec![update_run(&rows.run, &tables::UPDATE_WORKING_RUN, working_values(&rows.run))],
     };
     statements.extend(iterations(&rows.iterations));
     statements.extend(crate::tree::statements(rows));
@@ -61,7 +62,7 @@ pub(crate) fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
     statements
 }
 
-fn created(run: &RunRow) -> Vec<Statement> {
+fn insert_run(run: &RunRow) -> Vec<Statement> {
     let mut values = vec![
         id(run.id),
         id(run.owner),
@@ -73,7 +74,7 @@ fn created(run: &RunRow) -> Vec<Statement> {
         time(run.created_at),
         Value::from(terms::index(&[&run.objective])),
     ];
-    values.extend(follows(run));
+    values.extend(changing_values(run));
     let mut statements = vec![Statement::new(tables::INSERT_RUN.of(run.kind), values)];
     let projects: Vec<_> = run.project_ids.iter().map(|project| vec![id(run.id), id(project)]).collect();
     if !projects.is_empty() {
@@ -97,12 +98,12 @@ fn created(run: &RunRow) -> Vec<Statement> {
     statements
 }
 
-fn advanced(run: &RunRow, sql: &'static tables::PerKind, mut values: Vec<Value>) -> Statement {
+fn update_run(run: &RunRow, sql: &'static tables::PerKind, mut values: Vec<Value>) -> Statement {
     values.push(id(run.id));
     Statement::new(sql.of(run.kind), values)
 }
 
-fn working(run: &RunRow) -> Vec<Value> {
+fn working_values(run: &RunRow) -> Vec<Value> {
     vec![
         Value::from(run.activity.as_str()),
         Value::from(i64::from(run.iteration)),
@@ -116,7 +117,7 @@ fn working(run: &RunRow) -> Vec<Value> {
     ]
 }
 
-fn follows(run: &RunRow) -> Vec<Value> {
+fn changing_values(run: &RunRow) -> Vec<Value> {
     vec![
         Value::from(run.status.name()),
         Value::from(run.activity.as_str()),
@@ -143,7 +144,7 @@ fn follows(run: &RunRow) -> Vec<Value> {
 static UPSERT_ITERATION: LazyLock<String> = LazyLock::new(|| {
     let upsert = " ON CONFLICT (run_id, iteration) DO UPDATE SET status = excluded.status, summary = excluded.summary, \
         progress = excluded.progress, metrics = excluded.metrics, artifacts = excluded.artifacts, ended_at = excluded.ended_at";
-    tables::insert("homework_run_iterations", PART, upsert)
+    tables::insert("homework_run_iterations", ITERATION, upsert)
 });
 
 fn iterations(iterations: &[IterationRow]) -> Vec<Statement> {
@@ -159,14 +160,15 @@ fn iterations(iterations: &[IterationRow]) -> Vec<Statement> {
             time(row.started_at),
             optional_time(row.ended_at),
         ];
-        // One by one: a single upsert may not touch the same iteration twice.
+        // One statement per row: PostgreSQL refuses an upsert that touches the same row twice, and two rows of a batch
+        // may be of the same iteration.
         Statement::new(UPSERT_ITERATION.as_str(), values)
     };
     iterations.iter().map(row).collect()
 }
 
-/// Where each entry stands in its document: by the event that made it, so that a rebuild puts it there again. Entries of
-/// one event are numbered in the order they were made.
+/// The position of each entry in its document. It is computed from the seq of the entry's event, so that a rebuild
+/// gives the same position. Entries of one event are numbered in their order; there is room for a thousand.
 fn entry_positions(rows: &Rows) -> Vec<i64> {
     let mut made: HashMap<(RunId, u64), i64> = HashMap::new();
     let position = |entry: &engine::batch::EntryRow| {

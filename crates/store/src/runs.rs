@@ -1,6 +1,7 @@
-//! Runs as the HTTP server lists them: their iterations, their notifications, and how many there are.
+//! What the HTTP server reads about runs beyond the `Library` port: iterations, notifications, and counts for the
+//! metrics.
 
-use crate::scope::seen_of_run;
+use crate::scope::visible_of_run;
 use crate::sql::{Query, Row, Statement, equals, id, page};
 use crate::tables::{ALL_RUNS, ITERATIONS};
 use crate::{SqlStore, StoreError, records};
@@ -11,14 +12,14 @@ use engine::workspace::Scope;
 use runtime::ports::Slice;
 
 impl SqlStore {
-    /// In order, after the iteration with this number.
+    /// The iterations after the one in `slice`, in order.
     pub async fn iterations(
         &self,
         scope: &Scope,
         run: RunId,
         slice: Slice<u32>,
     ) -> Result<Vec<IterationRow>, StoreError> {
-        let mut query = seen_of_run(&ITERATIONS, scope, run);
+        let mut query = visible_of_run(&ITERATIONS, scope, run);
         if let Some(after) = slice.after {
             query.push(" AND iteration > ").bind(i64::from(after));
         }
@@ -41,14 +42,15 @@ impl SqlStore {
         let found = self.backend.read(Statement::new(query, vec![])).await?;
         let count = |row: &Row| {
             let known = Kind::parse(row.text(0)?).zip(Status::parse(row.text(1)?));
-            let (kind, status) =
-                known.ok_or_else(|| StoreError::Unusable("a run is of no known kind or status".into()))?;
+            let (kind, status) = known.ok_or_else(|| {
+                StoreError::Unusable("a run has a kind or a status that this version does not know".into())
+            })?;
             Ok((kind, status, row.int(2)?.unsigned_abs()))
         };
         found.iter().map(count).collect()
     }
 
-    /// The run that has this node.
+    /// The run that the node belongs to.
     pub async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
         let query = Statement::new("SELECT run_id FROM tree_agent_nodes WHERE id = ?1", vec![id(node)]);
         self.backend.read(query).await?.first().map(|row| row.parse(0)).transpose()

@@ -1,5 +1,7 @@
-//! Scopes as predicates, judged against the memberships of the moment: no query on the workspace or on
-//! runs begins without one. Seeing and steering are the same question asked with another least role.
+//! A scope as a SQL condition. Every query on the workspace or on runs starts here, so none can forget its scope.
+//! Memberships are read by the same statement, so a member who was removed sees nothing from the next query on.
+//!
+//! Seeing and steering are one condition with a different least role.
 
 use crate::sql::{Query, Value, id};
 use crate::tables::ALL_RUNS;
@@ -7,19 +9,19 @@ use engine::ids::{ActorId, ProjectId, RunId};
 use engine::role::Role;
 use engine::workspace::Scope;
 
-/// Rows of `select` whose project (in `column`) is in scope. More conditions may follow, each with ` AND `.
-pub(crate) fn seen(select: &str, column: &str, scope: &Scope) -> Query {
+/// The rows of `select` whose project, named by `column`, is in scope. The caller may add conditions with `AND`.
+pub(crate) fn visible(select: &str, column: &str, scope: &Scope) -> Query {
     let mut query = Query::new(format!("{select} WHERE 1 = 1"));
-    narrow(&mut query, column, scope);
+    in_scope(&mut query, column, scope);
     query
 }
 
-pub(crate) fn narrow(query: &mut Query, column: &str, scope: &Scope) {
-    reached(query, column, scope, Role::Viewer);
+pub(crate) fn in_scope(query: &mut Query, column: &str, scope: &Scope) {
+    in_scope_with_role(query, column, scope, Role::Viewer);
 }
 
-/// Those whose project the scope reaches with at least this role.
-pub(crate) fn reached(query: &mut Query, column: &str, scope: &Scope, least: Role) {
+/// Adds the condition that the scope has at least this role in the row's project.
+pub(crate) fn in_scope_with_role(query: &mut Query, column: &str, scope: &Scope, least: Role) {
     match scope {
         Scope::Platform => {}
         Scope::Actor(actor) => member(query, column, *actor, least),
@@ -35,76 +37,76 @@ pub(crate) fn reached(query: &mut Query, column: &str, scope: &Scope, least: Rol
 }
 
 fn member(query: &mut Query, column: &str, actor: ActorId, least: Role) {
-    // Outside the subquery, so that a bare column can only mean the row's own project.
+    // `column` stays outside the subquery. Inside, a bare `project_id` would mean `m.project_id` and match every row.
     query.push(" AND ").push(column).push(" IN (SELECT m.project_id FROM project_members m WHERE m.actor_id = ");
     query.bind(id(actor));
     at_least(query, least);
     query.push(")");
 }
 
-/// Every member is at least a viewer.
+/// Adds nothing for a viewer, because every member is at least that.
 fn at_least(query: &mut Query, least: Role) {
     if least > Role::Viewer {
         query.push(" AND m.role IN ").bind_list(least.and_above().map(|role| role.name().into()));
     }
 }
 
-/// Runs in scope: the owner's, and those all of whose projects the actor is a member of.
-pub(crate) fn seen_runs(scope: &Scope) -> Query {
-    runs_with(scope, Role::Viewer)
+/// The runs in scope: the actor's own, and the runs whose projects all have the actor as a member.
+pub(crate) fn visible_runs(scope: &Scope) -> Query {
+    runs_with_role(scope, Role::Viewer)
 }
 
-/// Runs that the scope may steer.
-pub(crate) fn steered_runs(scope: &Scope) -> Query {
-    runs_with(scope, Role::Editor)
+/// The runs that the scope may steer.
+pub(crate) fn steerable_runs(scope: &Scope) -> Query {
+    runs_with_role(scope, Role::Editor)
 }
 
-fn runs_with(scope: &Scope, least: Role) -> Query {
+fn runs_with_role(scope: &Scope, least: Role) -> Query {
     let mut query = Query::new("");
-    runs_in(&mut query, "SELECT *", scope, least);
+    select_runs(&mut query, "SELECT *", scope, least);
     query
 }
 
-fn runs_in(query: &mut Query, select: &str, scope: &Scope, least: Role) {
+fn select_runs(query: &mut Query, select: &str, scope: &Scope, least: Role) {
     query.push(select).push(" FROM (").push(&ALL_RUNS).push(") r WHERE 1 = 1");
     match scope {
         Scope::Platform => {}
-        Scope::Actor(actor) => theirs(query, *actor, least),
+        Scope::Actor(actor) => owned_or_member(query, *actor, least),
         Scope::Within(actor, projects) => {
-            theirs(query, *actor, least);
+            owned_or_member(query, *actor, least);
             query.push(" AND ");
             all_projects(query, |query| match projects.is_empty() {
-                // Of an empty list SQL says neither yes nor no.
+                // With `IN (NULL)` the condition would be NULL: no project would fail it, and every run would pass.
                 true => drop(query.push("1 = 0")),
                 false => drop(query.push("p.project_id IN ").bind_list(ids(projects))),
             });
         }
         Scope::OnBehalf { agent, owner } => {
-            theirs(query, *owner, least);
+            owned_or_member(query, *owner, least);
             query.push(" AND (r.agent_id = ").bind(id(agent)).push(" OR ");
-            among(query, *agent, least);
+            member_of_all(query, *agent, least);
             query.push(")");
         }
     }
 }
 
-/// Rows of `select` that belong to a run, if that run is in scope. More conditions may follow, each with ` AND `.
-pub(crate) fn seen_of_run(select: &str, scope: &Scope, run: RunId) -> Query {
+/// The rows of `select` that belong to the run, if the run is in scope. The caller may add conditions with `AND`.
+pub(crate) fn visible_of_run(select: &str, scope: &Scope, run: RunId) -> Query {
     let mut query = Query::new(format!("{select} WHERE run_id = "));
     query.bind(id(run)).push(" AND EXISTS (");
-    runs_in(&mut query, "SELECT r.id", scope, Role::Viewer);
+    select_runs(&mut query, "SELECT r.id", scope, Role::Viewer);
     query.push(" AND r.id = ").bind(id(run)).push(")");
     query
 }
 
-fn theirs(query: &mut Query, actor: ActorId, least: Role) {
+fn owned_or_member(query: &mut Query, actor: ActorId, least: Role) {
     query.push(" AND (r.owner = ").bind(id(actor)).push(" OR ");
-    among(query, actor, least);
+    member_of_all(query, actor, least);
     query.push(")");
 }
 
-/// The actor is a member of all of the run's projects, in at least this role.
-fn among(query: &mut Query, actor: ActorId, least: Role) {
+/// The condition that the actor has at least this role in all of the run's projects.
+fn member_of_all(query: &mut Query, actor: ActorId, least: Role) {
     all_projects(query, |query| {
         query.push("EXISTS (SELECT 1 FROM project_members m WHERE m.project_id = p.project_id AND m.actor_id = ");
         query.bind(id(actor));
@@ -113,7 +115,7 @@ fn among(query: &mut Query, actor: ActorId, least: Role) {
     });
 }
 
-/// The run has projects, and there is none of which `fits` does not hold.
+/// The condition that the run has projects and `fits` holds for each. A run without projects is its owner's alone.
 fn all_projects(query: &mut Query, fits: impl FnOnce(&mut Query)) {
     query.push("(EXISTS (SELECT 1 FROM run_projects p WHERE p.run_id = r.id)");
     query.push(" AND NOT EXISTS (SELECT 1 FROM run_projects p WHERE p.run_id = r.id AND NOT ");

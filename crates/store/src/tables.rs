@@ -1,12 +1,12 @@
-//! Which tables a kind of run lives in: the only place that knows. Every kind has runs and events of the
-//! same shape under its own names, and parts of its own.
+//! The tables and columns of runs. Each kind of run has a table of runs and a table of events of the same shape under
+//! names of its own, and further projections. Only this module maps a kind to its tables.
 
 use engine::run::Kind;
 use std::sync::LazyLock;
 
 pub(crate) struct Tables {
     pub runs: &'static str,
-    /// What else follows from its log, by `run_id`.
+    /// The other projections of this kind; each has a column `run_id`.
     pub parts: &'static [&'static str],
 }
 
@@ -20,7 +20,8 @@ pub(crate) const fn tables(kind: Kind) -> Tables {
     }
 }
 
-/// Whether the table holds logs, or rows that can be computed from them.
+/// Whether the table holds events or projections. Events are covered by their hash chain, and projections can be
+/// rebuilt.
 pub(crate) fn follows_from_logs(table: &str) -> bool {
     let shared = ["run_commits", "run_projects", "notifications", "onto_document_entries"];
     let own = |kind: &Kind| {
@@ -30,8 +31,9 @@ pub(crate) fn follows_from_logs(table: &str) -> bool {
     shared.contains(&table) || Kind::ALL.iter().any(own)
 }
 
-/// Only a tree has a root, only a task one agent, and the others several to give work to; each says so with the right types.
-const fn peculiar(kind: Kind) -> &'static str {
+/// The columns that only some kinds have. The others select NULL, cast because PostgreSQL wants the same types on both
+/// sides of `UNION ALL`.
+const fn columns_of_kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Homework => {
             "CAST(NULL AS TEXT) AS root_node_id, CAST(NULL AS TEXT) AS agent, CAST(NULL AS TEXT) AS agent_id, CAST(NULL AS BIGINT) AS max_steps, agents"
@@ -43,7 +45,8 @@ const fn peculiar(kind: Kind) -> &'static str {
     }
 }
 
-pub(crate) const PART: &str = "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
+pub(crate) const ITERATION: &str =
+    "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
 pub(crate) const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
     depth, status, role_state, message, paused, generation, retry_of, scratchpad_doc_id, scratchpad_tail, outcome, error, \
     retryable, result, metrics, own_metrics, started_at, ended_at, created_at, updated_at, agent";
@@ -54,18 +57,19 @@ pub(crate) const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_
     label, created_at";
 pub(crate) const STEP: &str = "run_id, step, action, path, action_name, params, message, thought, ok, summary, result_hash, result_bytes, \
     artifacts, seq, started_at, ended_at";
-/// What is set when a run is created and never changes.
-pub(crate) const BORN: &str =
+/// The columns of a run that are set when it is created and never change.
+pub(crate) const RUN_FIXED: &str =
     "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
-/// What follows from its log.
-pub(crate) const FOLLOWS: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
+/// The columns of a run that later events may change.
+pub(crate) const RUN_CHANGING: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
     workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head, provider_wait";
 
-/// The part of it that changes while the run goes on as it is.
-pub(crate) const WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head, \
+/// The part of [`RUN_CHANGING`] that changes while the run's status stays the same. No index has any of these columns,
+/// so an update of them writes no index.
+pub(crate) const RUN_WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head, \
     provider_wait";
 
-/// A statement for each kind's tables, made once.
+/// A statement for the tables of each kind, formatted once per process.
 pub(crate) struct PerKind(LazyLock<Vec<String>>);
 
 impl PerKind {
@@ -79,11 +83,12 @@ fn per_kind(sql: impl Fn(Tables) -> String) -> Vec<String> {
 }
 
 pub(crate) static INSERT_RUN: PerKind =
-    PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.runs, &format!("{BORN}, {FOLLOWS}"), ""))));
-/// The values of [`FOLLOWS`], then the run.
-pub(crate) static TURN_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, FOLLOWS))));
-/// The values of [`WORKING`], then the run.
-pub(crate) static WORK_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, WORKING))));
+    PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.runs, &format!("{RUN_FIXED}, {RUN_CHANGING}"), ""))));
+/// Parameters: the values of [`RUN_CHANGING`], then the run.
+pub(crate) static UPDATE_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, RUN_CHANGING))));
+/// Parameters: the values of [`RUN_WORKING`], then the run.
+pub(crate) static UPDATE_WORKING_RUN: PerKind =
+    PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, RUN_WORKING))));
 
 pub(crate) fn insert(table: &str, columns: &str, rest: &str) -> String {
     let places: Vec<String> = (1..=columns.split(',').count()).map(|n| format!("?{n}")).collect();
@@ -95,17 +100,21 @@ fn update(table: &str, columns: &str) -> String {
     format!("UPDATE {table} SET {} WHERE id = ?{}", set.join(", "), set.len() + 1)
 }
 
-/// The same select over every kind's table, as one relation.
-fn over_all(select: impl Fn(Kind, Tables) -> String) -> String {
+/// The select of every kind, joined by `UNION ALL`.
+fn union_all(select: impl Fn(Kind, Tables) -> String) -> String {
     Kind::ALL.iter().map(|kind| select(*kind, tables(*kind))).collect::<Vec<_>>().join(" UNION ALL ")
 }
 
 pub(crate) static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
-    over_all(|kind, tables| {
-        format!("SELECT '{}' AS kind, {BORN}, {FOLLOWS}, {} FROM {}", kind.name(), peculiar(kind), tables.runs)
+    union_all(|kind, tables| {
+        format!(
+            "SELECT '{}' AS kind, {RUN_FIXED}, {RUN_CHANGING}, {} FROM {}",
+            kind.name(),
+            columns_of_kind(kind),
+            tables.runs
+        )
     })
 });
 
-/// `?1` the run.
 pub(crate) static ITERATIONS: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations"));
+    LazyLock::new(|| format!("SELECT {ITERATION} FROM homework_run_iterations"));

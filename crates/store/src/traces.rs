@@ -1,7 +1,9 @@
-//! How far each run's log was exported as traces: one cursor per run. The cursors outlive the process, so every span is sent
-//! once across restarts. The crate `outbound` exports; the loop does not use any of this.
+//! How far the log of each run was exported as traces, one cursor per run. The cursors outlive the process, so a
+//! restart does not send a span again. The crate `outbound` exports; this module must not know what a span is.
+//!
+//! The row with an empty `run_id` holds, as its seq, the time at which tracing began.
 
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Query, Row, Statement, Value, id};
 use crate::tables::ALL_RUNS;
 use crate::{SqlStore, StoreError};
@@ -11,6 +13,7 @@ use std::time::Duration;
 const BEGIN: &str = "INSERT INTO trace_cursors (run_id, seq) VALUES ('', now_ms()) ON CONFLICT DO NOTHING";
 const MARK_EXPORTED: &str = "UPDATE trace_cursors SET seq = ?1, claimed_until = now_ms() + ?2 WHERE run_id = ?3";
 
+/// The fallback leaves room to add the current time without an overflow.
 fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 4)
 }
@@ -44,13 +47,14 @@ fn claim_cursors(of: Option<&[RunId]>, limit: usize, hold: Duration) -> Statemen
 }
 
 impl SqlStore {
-    /// Starts tracing, once per database: runs that ended before are never exported.
+    /// Writes down when tracing began, once per database. Runs that ended before are never exported.
     pub async fn begin_tracing(&self) -> Result<(), StoreError> {
-        self.backend.write(vec![Statement::new(BEGIN, vec![])]).await.map(drop).map_err(unguarded)
+        self.backend.write(vec![Statement::new(BEGIN, vec![])]).await.map(drop).map_err(into_store_error)
     }
 
-    /// Claims up to `limit` runs (of `of`, or of all) whose log is longer than what was exported, for `hold`; with the seq up
-    /// to which each was exported. The database's clock decides.
+    /// Claims up to `limit` runs, of `of` or of all, whose log is longer than what was exported. Returns each with the
+    /// seq up to which it was exported. The claim ends after `hold` by the database's clock, so an exporter that died
+    /// loses it.
     pub async fn take_unexported(
         &self,
         of: Option<&[RunId]>,
@@ -60,8 +64,11 @@ impl SqlStore {
         if of.is_some_and(<[RunId]>::is_empty) {
             return Ok(Vec::new());
         }
-        let written =
-            self.backend.write(vec![add_cursors(of), claim_cursors(of, limit, hold)]).await.map_err(unguarded)?;
+        let written = self
+            .backend
+            .write(vec![add_cursors(of), claim_cursors(of, limit, hold)])
+            .await
+            .map_err(into_store_error)?;
         let cursor = |row: &Row| Ok((row.parse(0)?, row.int(1)?.unsigned_abs()));
         written.iter().skip(1).flatten().map(cursor).collect()
     }
@@ -69,6 +76,6 @@ impl SqlStore {
     /// The run is exported up to `seq`. The claim is kept for `hold`; zero releases it.
     pub async fn mark_exported(&self, run: RunId, seq: u64, hold: Duration) -> Result<(), StoreError> {
         let values = vec![Value::from(seq), Value::from(ms(hold)), id(run)];
-        self.backend.write(vec![Statement::new(MARK_EXPORTED, values)]).await.map(drop).map_err(unguarded)
+        self.backend.write(vec![Statement::new(MARK_EXPORTED, values)]).await.map(drop).map_err(into_store_error)
     }
 }

@@ -1,8 +1,8 @@
-//! A tree's own projections, written and read back: its nodes, their plans and their artifacts. A node is seen by whoever
-//! sees its run.
+//! The projections of a tree: nodes, plans and artifacts, written and read. Whoever sees the run sees its nodes. This
+//! module must not compute anything about a tree; the engine does.
 
 use crate::rows::{json, optional_time, time};
-use crate::scope::seen_of_run;
+use crate::scope::visible_of_run;
 use crate::sql::{Row, Statement, Value, equals, id, in_order_made, only, optional_id, page};
 use crate::tables::{ARTIFACT, NODE, NODE_CHANGES, PLAN, insert};
 use crate::{SqlStore, StoreError, records};
@@ -36,7 +36,8 @@ static INSERT_PLAN: LazyLock<String> =
     LazyLock::new(|| insert("tree_agent_plans", PLAN, " ON CONFLICT (id) DO NOTHING"));
 static UPSERT_ARTIFACT: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_artifacts", ARTIFACT, "is_primary"));
 
-/// A row that is there already becomes what it is now. Columns that never change are left alone, and so their indexes.
+/// An insert that updates an existing row. It sets only the columns that can change, so that the indexes on the others
+/// are not written.
 fn upsert(table: &str, columns: &str, changes: &str) -> String {
     let set = changes.split(',').map(str::trim).map(|column| format!("{column} = excluded.{column}"));
     insert(table, columns, &format!(" ON CONFLICT (id) DO UPDATE SET {}", set.collect::<Vec<_>>().join(", ")))
@@ -179,17 +180,17 @@ pub(crate) fn read_artifact(row: &Row) -> Result<ArtifactRow, StoreError> {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeFilter {
-    /// Made after the node with this ordinal.
+    /// Only nodes created after the node with this ordinal.
     pub after: Option<NodeNumber>,
-    /// With an event of their own at this moment or later.
+    /// Only nodes with an event of their own at this time or later.
     pub since: Option<Timestamp>,
     pub limit: usize,
 }
 
 impl SqlStore {
-    /// A tree's nodes in the order they were made. A node is seen by whoever sees its run.
+    /// The nodes of a tree in the order of their creation.
     pub async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
-        let mut query = seen_of_run(&NODES, scope, run);
+        let mut query = visible_of_run(&NODES, scope, run);
         if let Some(after) = filter.after {
             query.push(" AND ordinal > ").bind(i64::from(after.0));
         }
@@ -201,10 +202,10 @@ impl SqlStore {
     }
 
     pub async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
-        self.one(only(seen_of_run(&NODES, scope, run), "id", node), read_node).await
+        self.one(only(visible_of_run(&NODES, scope, run), "id", node), read_node).await
     }
 
-    /// Every version of every plan, oldest first, or only one node's.
+    /// Every version of every plan, or of one node's plan, oldest first.
     pub async fn plans(
         &self,
         scope: &Scope,
@@ -212,7 +213,7 @@ impl SqlStore {
         node: Option<NodeId>,
         slice: Slice<PlanId>,
     ) -> Result<Vec<PlanRow>, StoreError> {
-        let mut query = seen_of_run(&PLANS, scope, run);
+        let mut query = visible_of_run(&PLANS, scope, run);
         equals(&mut query, "node_id", node.map(id));
         in_order_made(&mut query, "tree_agent_plans", slice);
         self.all(query, read_plan).await
@@ -225,7 +226,7 @@ impl SqlStore {
         node: Option<NodeId>,
         slice: Slice<ArtifactId>,
     ) -> Result<Vec<ArtifactRow>, StoreError> {
-        let mut query = seen_of_run(&ARTIFACTS, scope, run);
+        let mut query = visible_of_run(&ARTIFACTS, scope, run);
         equals(&mut query, "node_id", node.map(id));
         in_order_made(&mut query, "tree_agent_artifacts", slice);
         self.all(query, read_artifact).await

@@ -1,5 +1,5 @@
-//! Tries parsers of foreign bytes: `fuzz [TARGET]… [--inputs N] [--seed N]`. Prints what each came to; the input that fails is
-//! written beside, and its number makes it again.
+//! Fuzzes the parsers of untrusted bytes: `fuzz [TARGET]… [--inputs N] [--seed N]`. It prints one line per target. An
+//! input that fails is stored in the temporary directory, and its number with the seed makes it again.
 
 use simulation::fuzz::{fuzz, line, targets};
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
                 let path = std::env::temp_dir().join(format!("fuzz-{}-{seed}-{}", target.name, failure.number));
                 let kept = std::fs::write(&path, &failure.input);
                 println!("{}: input {} of seed {seed}: {}", target.name, failure.number, failure.why);
-                println!("  {} bytes, kept in {} ({kept:?})", failure.input.len(), path.display());
+                println!("  {} bytes, stored in {} ({kept:?})", failure.input.len(), path.display());
             }
         }
     }

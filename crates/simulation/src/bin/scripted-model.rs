@@ -1,4 +1,5 @@
-//! The scripted model server as a process: `scripted-model SCRIPT.json [PORT]` prints its URL and serves until it is killed.
+//! The scripted model server as a process. `scripted-model SCRIPT.json [PORT]` prints its URL and serves until it is
+//! killed.
 
 use simulation::scripted::{Scripted, file};
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ async fn main() -> ExitCode {
     let port = match arguments.next().map(|port| port.parse()) {
         None => 0,
         Some(Ok(port)) => port,
-        Some(Err(error)) => return usage(&format!("the port is no number: {error}")),
+        Some(Err(error)) => return usage(&format!("the port is not a number: {error}")),
     };
     let script = match std::fs::read_to_string(&path)
         .map_err(|error| error.to_string())

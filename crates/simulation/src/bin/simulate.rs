@@ -1,5 +1,5 @@
-//! Runs seeds of the simulation. `--seed N --trace` replays one; `--seeds N` runs many and prints a line,
-//! with the command that replays it, for each that fails.
+//! Runs seeds of the simulation. `--seed N --trace` replays one seed. `--seeds N` runs many, and prints a line for each
+//! that fails, with the command that replays it.
 
 use simulation::seeds::{SeedResult, run, run_seed};
 use simulation::world::{Kinds, Setup};
@@ -50,7 +50,7 @@ fn options() -> Result<Options, String> {
                     other => return Err(format!("--kind is homework, tree, task or mixed, not {other:?}")),
                 }
             }
-            other => return Err(format!("{other} is not known here")),
+            other => return Err(format!("unknown flag {other}")),
         }
     }
     Ok(options)
@@ -86,7 +86,7 @@ fn one(options: &Options, seed: u64) -> ExitCode {
     if verdict.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Sums over many seeds.
+/// Totals over many seeds.
 #[derive(Default)]
 struct Totals {
     seeds: u64,
@@ -107,7 +107,10 @@ impl Totals {
 }
 
 fn many(options: &Options) -> ExitCode {
-    #[expect(clippy::disallowed_methods, reason = "how long people wait for the simulation is no part of any world")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the time that the whole simulation takes is real, not part of a simulated world"
+    )]
     let began = Instant::now();
     let (next, stop, totals) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(Totals::default()));
     std::thread::scope(|scope| {

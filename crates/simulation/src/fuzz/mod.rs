@@ -1,5 +1,6 @@
-//! Parsers of foreign bytes under bytes that nobody would send by accident: a seed decides every input, so that a failing one
-//! is made again by its number. Also how a test tells that twice the input costs about twice as much.
+//! Fuzzing of the parsers of untrusted bytes. The seed and a number decide every input, so a failing input can be made
+//! again. `assert_linear` and `assert_doubles` check that twice the input costs about twice as much. It must not know
+//! any parser; the targets do.
 
 pub mod targets;
 
@@ -7,15 +8,15 @@ use crate::dice::Dice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// How many inputs a test tries; a long run says more.
+/// The inputs of a test. `PLEACH_FUZZ_INPUTS` sets more for a longer run.
 const INPUTS: u64 = 2_000;
 const INPUTS_VARIABLE: &str = "PLEACH_FUZZ_INPUTS";
-/// An input larger than this is cut.
+/// Inputs are truncated to this many bytes.
 const LONGEST: usize = 64 * 1024;
-/// Far more than any input of that size takes on a busy machine.
+/// The limit for one input. No input of that size takes nearly as long, even on a busy machine.
 const MOST_TIME: Duration = Duration::from_secs(2);
 
-/// A parser, what it usually reads, and the words it knows.
+/// A parser, inputs to start from, and the words of its grammar.
 #[derive(Clone, Copy)]
 pub struct Target {
     pub name: &'static str,
@@ -24,7 +25,7 @@ pub struct Target {
     pub parse: fn(&[u8]),
 }
 
-/// What a run came to.
+/// The figures of one target.
 #[derive(Clone, Debug)]
 pub struct Figures {
     pub inputs: u64,
@@ -46,21 +47,21 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The processor time this thread has had, where the system tells it.
-fn worked() -> Option<Duration> {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    told.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+/// The processor time of this thread, where the system tells it.
+fn thread_cpu() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// What some work costs: processor time, else the time it takes.
+/// The cost of some work: its processor time, or its wall time where the system does not tell the first.
 fn cost(work: impl FnOnce()) -> Duration {
-    let (begun, before) = (now(), worked());
+    let (begun, before) = (now(), thread_cpu());
     work();
-    let (after, took) = (worked(), begun.elapsed());
+    let (after, took) = (thread_cpu(), begun.elapsed());
     before.zip(after).map_or(took, |(before, after)| after.saturating_sub(before))
 }
 
-/// Tries so many inputs, until one makes the parser panic or takes too long.
+/// Tries up to `inputs` inputs. The first that makes the parser panic or takes too long is the failure.
 pub fn fuzz(target: &Target, inputs: u64, seed: u64) -> Result<Figures, Failure> {
     let begun = now();
     let mut figures = Figures { inputs, took: Duration::ZERO, slowest: Duration::ZERO, slowest_bytes: 0 };
@@ -74,7 +75,7 @@ pub fn fuzz(target: &Target, inputs: u64, seed: u64) -> Result<Figures, Failure>
             let why = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned();
             return Err(Failure { number, input, why });
         }
-        // A busy machine may have done something else meanwhile.
+        // Wall time may be the time of other processes, so the input is parsed again and its processor time counts.
         if took > MOST_TIME && cost(|| (target.parse)(&input)) > MOST_TIME {
             return Err(Failure { number, input, why: format!("it took {took:?}") });
         }
@@ -87,7 +88,7 @@ pub fn fuzz(target: &Target, inputs: u64, seed: u64) -> Result<Figures, Failure>
     Ok(figures)
 }
 
-/// The same for a test, with as many inputs as the environment says.
+/// The same as an assertion, with as many inputs as the environment says.
 #[track_caller]
 pub fn assert_sound(target: &Target) {
     let inputs = std::env::var(INPUTS_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(INPUTS);
@@ -131,7 +132,7 @@ fn mutate(target: &Target, input: &mut Vec<u8>, dice: &mut Dice) {
                 *byte ^= 1 << dice.below(8);
             }
         }
-        // One run over and over: what makes a parser that looks back slow.
+        // A part of the input many times over, which makes a parser that backtracks slow.
         4 => {
             let most = if dice.happens(50) { 2_000 } else { 20 };
             let times = dice.between(2, most) as usize;
@@ -156,12 +157,13 @@ fn splice(input: &mut Vec<u8>, at: usize, more: &[u8]) {
     }
 }
 
-/// Twice the input costs at most two and a half times as much. Each is read as often as the clock needs to tell, and a busy
-/// machine gets several chances: a parser that is not linear fails all of them.
+/// Asserts that twice the input costs at most two and a half times as much. Each input is parsed often enough for the
+/// clock to measure it. There are several rounds because the machine may be busy; a parser that is not linear fails all
+/// of them.
 #[track_caller]
 pub fn assert_linear(name: &str, unit: &str, bytes: usize, parse: impl Fn(&[u8])) {
     const ROUNDS: usize = 4;
-    /// Processor time is told in ticks of a few milliseconds.
+    /// The time that one measurement should take: the clock of processor time advances in ticks of a few milliseconds.
     const TELLING: Duration = Duration::from_millis(40);
     const TICKS: Duration = Duration::from_millis(9);
     let of_size = |bytes: usize| unit.repeat(bytes / unit.len().max(1)).into_bytes();
@@ -181,7 +183,7 @@ pub fn assert_linear(name: &str, unit: &str, bytes: usize, parse: impl Fn(&[u8])
     panic!("{name}: {unit:?} for {bytes} bytes and for twice as many took {seen:?}, {times} times over");
 }
 
-/// The same for inputs so short that some are read without interruption: the quickest of many decides.
+/// The same for short inputs. The fastest of many rounds counts, because some of them run without interruption.
 #[track_caller]
 pub fn assert_doubles<T>(what: &str, half: &T, whole: &T, read: impl Fn(&T)) {
     let cost = |input: &T| {

@@ -1,4 +1,4 @@
-//! What each parser usually reads, and the words it knows.
+//! The parsers that are fuzzed, each with inputs to start from and the words of its grammar.
 
 use super::Target;
 
@@ -117,7 +117,7 @@ const PAGE_WORDS: [&str; 16] = [
     "\u{2029}", "> ",
 ];
 
-/// Every parser of `effects` and `engine`. Those of `mcp` and `server` are tried by tests of their own.
+/// The parsers of `effects` and `engine`. The tests of `mcp` and `server` fuzz theirs.
 pub fn all() -> Vec<Target> {
     let known = |(name, parse): (&'static str, effects::parsers::Parser)| {
         let (seeds, words): (&'static [&'static str], &'static [&'static str]) = match name {

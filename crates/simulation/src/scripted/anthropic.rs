@@ -1,4 +1,5 @@
-//! A reply as Messages: the input of the tool the model was made to call, or text when it was not.
+//! A reply in the format of Anthropic Messages: the input of the tool that the request forces, or text when it forces
+//! none.
 
 use super::reply::Reply;
 use super::request::Request;

@@ -1,7 +1,7 @@
 //! A script as a JSON file, for tests that need the server as a process of its own.
 //!
 //! `{"preset": {"complete_in": 3}, "roles": {"homework_planner": [reply, …]}, "default": "text", "latency_ms": 5,
-//! "models": ["m"]}`; a role's own replies win over the preset, the last one repeats.
+//! "models": ["m"]}`. The replies of a role replace those of the preset. The last reply of a role repeats.
 
 use super::reply::Reply;
 use super::{Script, scripts};

@@ -1,8 +1,8 @@
-//! The server itself: routes, and a body that is sent as badly as its reply asks.
+//! The HTTP server: its routes, and a response body that stalls or breaks as the reply says.
 
 use super::reply::Reply;
 use super::request::{Request, Wire};
-use super::{Stage, anthropic, openai};
+use super::{Shared, anthropic, openai};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
@@ -18,26 +18,27 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
-pub(super) async fn serve(listener: TcpListener, stage: Arc<Stage>) {
-    let openai = |state: State<Arc<Stage>>, headers: HeaderMap, body: Bytes| answer(state, Wire::Openai, headers, body);
+pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let openai =
+        |state: State<Arc<Shared>>, headers: HeaderMap, body: Bytes| answer(state, Wire::Openai, headers, body);
     let anthropic =
-        |state: State<Arc<Stage>>, headers: HeaderMap, body: Bytes| answer(state, Wire::Anthropic, headers, body);
+        |state: State<Arc<Shared>>, headers: HeaderMap, body: Bytes| answer(state, Wire::Anthropic, headers, body);
     let app = Router::new()
         .route("/v1/chat/completions", post(openai))
         .route("/v1/messages", post(anthropic))
         .route("/v1/models", get(models))
         .route("/__ledger", get(ledger))
         .layer(DefaultBodyLimit::disable())
-        .with_state(stage);
+        .with_state(shared);
     axum::serve(listener, app).await.expect("the loopback listener");
 }
 
-async fn ledger(State(stage): State<Arc<Stage>>) -> Json<Vec<super::Entry>> {
-    Json(stage.ledger.entries())
+async fn ledger(State(shared): State<Arc<Shared>>) -> Json<Vec<super::Entry>> {
+    Json(shared.ledger.entries())
 }
 
-async fn models(State(stage): State<Arc<Stage>>) -> Json<Value> {
-    let script = stage.script.lock().unwrap_or_else(PoisonError::into_inner);
+async fn models(State(shared): State<Arc<Shared>>) -> Json<Value> {
+    let script = shared.script.lock().unwrap_or_else(PoisonError::into_inner);
     let named: Vec<&str> = script.models.iter().map(String::as_str).collect();
     let listed: Vec<Value> = if named.is_empty() { vec!["scripted"] } else { named }
         .into_iter()
@@ -46,16 +47,16 @@ async fn models(State(stage): State<Arc<Stage>>) -> Json<Value> {
     Json(json!({"object": "list", "data": listed}))
 }
 
-async fn answer(State(stage): State<Arc<Stage>>, wire: Wire, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(State(shared): State<Arc<Shared>>, wire: Wire, headers: HeaderMap, body: Bytes) -> Response {
     let Ok(body) = serde_json::from_slice(&body) else {
         return (StatusCode::BAD_REQUEST, "the request is not JSON").into_response();
     };
     let headers =
         headers.iter().map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     let mut request = Request::new(wire, headers.collect::<BTreeMap<_, _>>(), body);
-    let at = stage.ledger.enter(&mut request);
+    let at = shared.ledger.enter(&mut request);
     let (script, otherwise, latency) = {
-        let script = stage.script.lock().unwrap_or_else(PoisonError::into_inner);
+        let script = shared.script.lock().unwrap_or_else(PoisonError::into_inner);
         (script.roles.get(&request.role).cloned(), script.otherwise.clone(), script.latency)
     };
     let unknown = || Reply::status(400, format!("the script has no part for role {:?}", request.role));
@@ -63,8 +64,8 @@ async fn answer(State(stage): State<Arc<Stage>>, wire: Wire, headers: HeaderMap,
     sleep(latency.max(Duration::from_millis(reply.delay_ms))).await;
     let (input, _, output) = reply.figures();
     let status = reply.status.unwrap_or(200);
-    stage.ledger.answered(at, status, if status == 200 { (input, output) } else { (0, 0) });
-    respond(Sending { stage, at, chunks: VecDeque::new(), sent: 0, reply, broken: false }, &request)
+    shared.ledger.answered(at, status, if status == 200 { (input, output) } else { (0, 0) });
+    respond(Sending { shared, at, chunks: VecDeque::new(), sent: 0, reply, broken: false }, &request)
 }
 
 fn respond(mut sending: Sending, request: &Request) -> Response {
@@ -137,9 +138,9 @@ impl Chunk {
     }
 }
 
-/// A body on its way out.
+/// A response body that is being sent.
 struct Sending {
-    stage: Arc<Stage>,
+    shared: Arc<Shared>,
     at: usize,
     chunks: VecDeque<Chunk>,
     sent: usize,
@@ -154,7 +155,7 @@ impl Sending {
         }
         let Some(mut chunk) = self.chunks.pop_front() else {
             if self.reply.is_whole() {
-                self.stage.ledger.delivered(self.at);
+                self.shared.ledger.delivered(self.at);
             }
             return None;
         };
@@ -163,7 +164,7 @@ impl Sending {
             && self.sent <= bytes
             && bytes < self.sent + chunk.bytes.len()
         {
-            // What precedes the silence goes out before it.
+            // The bytes before the stall are sent before it.
             let rest = chunk.bytes.split_off(bytes - self.sent);
             self.chunks.push_front(Chunk { bytes: rest, pause_ms: ms });
             self.reply.stall_after = None;

@@ -1,4 +1,5 @@
-//! What the server was asked, from its own side: the oracle for "no call was paid twice".
+//! A record of every request that the server received. Tests compare it with the log to show that no call was paid
+//! twice.
 
 use super::request::Request;
 use serde::Serialize;
@@ -11,15 +12,15 @@ pub struct Entry {
     /// Milliseconds since 1970.
     pub at: u64,
     pub role: String,
-    /// The role as the body names it, where it does.
+    /// The role that the body names, if it names one.
     pub named_role: Option<String>,
     pub key: String,
     pub model: String,
     pub status: u16,
     pub body: Value,
-    /// The whole answer was handed to the connection.
+    /// Whether the whole answer was written to the connection.
     pub delivered: bool,
-    /// What an honest provider would charge for: input and output tokens, when it answered.
+    /// The input and output tokens that an honest provider would charge for.
     pub tokens: (u64, u64),
 }
 
@@ -31,7 +32,7 @@ impl Ledger {
         self.lock().clone()
     }
 
-    /// Counts the request among those of its role, and writes it down.
+    /// Records the request, and sets its number among those of its role.
     pub fn enter(&self, request: &mut Request) -> usize {
         let mut entries = self.lock();
         request.nth = entries.iter().filter(|entry| entry.role == request.role).count();

@@ -1,8 +1,8 @@
-//! A model server on the loopback that answers by script: the role a request names picks the script, and the
-//! script sees the request. It speaks OpenAI Chat Completions and Anthropic Messages, fails on demand in
-//! every way real servers do, and keeps its own ledger: what was asked, and what was answered in full.
+//! A model server on the loopback interface that answers by script. The role of a request selects the script, which
+//! gets the request. The server speaks OpenAI Chat Completions and Anthropic Messages, fails on demand in the ways real
+//! servers do, and keeps a ledger of its requests and of the answers that were sent whole.
 //!
-//! It must know nothing of the product but the wire: it is the outside witness of tests.
+//! It must know nothing of the product but the wire formats, because tests use its ledger as an independent record.
 
 mod anthropic;
 pub mod file;
@@ -25,10 +25,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// What one role says to a request.
+/// The reply of one role to a request.
 pub type Answer = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
 
-/// The parts of a play, by role.
+/// The replies by role.
 #[derive(Clone, Default)]
 pub struct Script {
     roles: BTreeMap<String, Answer>,
@@ -38,51 +38,51 @@ pub struct Script {
 }
 
 impl Script {
-    /// These replies in turn; the last one repeats.
+    /// Sends these replies in turn. The last one repeats.
     pub fn on(self, role: &str, replies: Vec<Reply>) -> Script {
         assert!(!replies.is_empty(), "a role needs at least one reply");
         self.answer(role, move |request| replies[request.nth.min(replies.len() - 1)].clone())
     }
 
-    /// A reply made for each request.
+    /// Computes a reply for each request.
     pub fn answer(mut self, role: &str, answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Script {
         self.roles.insert(role.to_owned(), Arc::new(answer));
         self
     }
 
-    /// For roles that have no script.
+    /// The reply for roles without a script.
     pub fn otherwise(mut self, reply: Reply) -> Script {
         self.otherwise = Some(reply);
         self
     }
 
-    /// Every answer takes at least this long.
+    /// The least time that every answer takes.
     pub fn latency(mut self, latency: Duration) -> Script {
         self.latency = latency;
         self
     }
 
-    /// What `/v1/models` lists instead of the one model `scripted`.
+    /// The models that `/v1/models` lists, instead of the one model `scripted`.
     pub fn models(mut self, models: &[&str]) -> Script {
         self.models = models.iter().map(ToString::to_string).collect();
         self
     }
 }
 
-/// A running server; it stops when dropped.
+/// A running server. It stops when it is dropped.
 pub struct Scripted {
     address: SocketAddr,
-    stage: Arc<Stage>,
+    shared: Arc<Shared>,
     task: JoinHandle<()>,
 }
 
-struct Stage {
+struct Shared {
     script: Mutex<Script>,
     ledger: Ledger,
 }
 
 impl Scripted {
-    /// On any free port, with an empty script.
+    /// Starts on a free port, with an empty script.
     pub async fn start() -> Scripted {
         Scripted::start_at(0).await
     }
@@ -90,12 +90,12 @@ impl Scripted {
     pub async fn start_at(port: u16) -> Scripted {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a loopback port");
         let address = listener.local_addr().expect("a bound address");
-        let stage = Arc::new(Stage { script: Mutex::default(), ledger: Ledger::default() });
-        let task = tokio::spawn(http::serve(listener, stage.clone()));
-        Scripted { address, stage, task }
+        let shared = Arc::new(Shared { script: Mutex::default(), ledger: Ledger::default() });
+        let task = tokio::spawn(http::serve(listener, shared.clone()));
+        Scripted { address, shared, task }
     }
 
-    /// `http://127.0.0.1:PORT`, for either provider's base URL.
+    /// `http://127.0.0.1:PORT`, as the base URL of either provider.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -115,7 +115,7 @@ impl Scripted {
 
     /// Every request so far, in order of arrival.
     pub fn ledger(&self) -> Vec<Entry> {
-        self.stage.ledger.entries()
+        self.shared.ledger.entries()
     }
 
     fn change(&self, change: impl FnOnce(Script) -> Script) -> &Scripted {
@@ -126,7 +126,7 @@ impl Scripted {
     }
 
     fn script(&self) -> std::sync::MutexGuard<'_, Script> {
-        self.stage.script.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A reply as Chat Completions.
+//! A reply in the format of OpenAI Chat Completions.
 
 use super::reply::Reply;
 use super::request::Request;

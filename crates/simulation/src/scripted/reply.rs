@@ -1,4 +1,4 @@
-//! What a script answers, and how the answer goes wrong. The fields are also the JSON of a script file.
+//! A reply of a script, and the faults in sending it. The field names are also the keys of the JSON in a script file.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,47 +7,47 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reply {
-    /// The answer, as a value…
+    /// The answer as a JSON value.
     pub json: Option<Value>,
-    /// …or word for word.
+    /// The answer as text, instead of `json`.
     pub text: Option<String>,
-    /// No answer but this status, with `body` as it is.
+    /// An error status instead of an answer, with `body` as the body.
     pub status: Option<u16>,
     pub headers: BTreeMap<String, String>,
-    /// The bytes of the response instead of any rendering; `content-type` comes from `headers`.
+    /// The body of the response, sent as it is. `content-type` comes from `headers`.
     pub body: Option<String>,
 
-    /// Input (cached included), cached, output.
+    /// Input tokens (cached ones included), cached tokens, output tokens.
     pub tokens: Option<(u64, u64, u64)>,
-    /// A usage object in the wire's own words: the place for lies.
+    /// A usage object that is sent as it is, for tests with wrong usage.
     pub raw_usage: Option<Value>,
     pub no_usage: bool,
-    /// Why the model stopped, instead of the ordinary reason.
+    /// The stop reason, instead of the ordinary one.
     pub finish: Option<String>,
 
-    /// Silence before the first byte.
+    /// A wait before the first byte.
     pub delay_ms: u64,
-    /// Silence of so many milliseconds after so many bytes.
+    /// `(bytes, ms)`: a wait of so many milliseconds after so many bytes.
     pub stall_after: Option<(usize, u64)>,
-    /// The connection breaks after so many bytes of the body.
+    /// The connection is closed after so many bytes of the body.
     pub cut_after: Option<usize>,
-    /// Half of the answer, then this error inside a 200.
+    /// The stream has status 200, sends half of the answer and then this error.
     pub error_midway: Option<String>,
-    /// Leave out the terminator and close cleanly.
+    /// The stream ends cleanly without its terminator.
     pub no_terminator: bool,
     /// The size of each chunk of the body.
     pub chunk_bytes: Option<usize>,
     /// Every piece of the answer is sent twice.
     pub twice: bool,
-    /// Pieces of the answer for ever.
+    /// The stream repeats pieces of the answer without end.
     pub endless: bool,
     /// Keep-alive events before the answer, 20 ms apart.
     pub pings: u32,
-    /// Plain JSON even when a stream was asked for.
+    /// The answer is plain JSON even when the request asks for a stream.
     pub never_stream: bool,
 }
 
-/// What a reply costs unless it says otherwise.
+/// The tokens of a reply that does not set them.
 pub const TOKENS: (u64, u64, u64) = (100, 0, 20);
 
 impl Reply {
@@ -63,7 +63,7 @@ impl Reply {
         Reply { status: Some(status), body: Some(body.into()), ..Reply::default() }
     }
 
-    /// Bytes of an event stream, as they are.
+    /// An event stream with these bytes.
     pub fn raw_stream(body: impl Into<String>) -> Reply {
         Reply { body: Some(body.into()), ..Reply::default() }.header("content-type", "text/event-stream")
     }
@@ -137,7 +137,7 @@ impl Reply {
         }
     }
 
-    /// The answer in the pieces a stream carries.
+    /// The answer in the pieces that a stream sends.
     pub(super) fn pieces(&self) -> Vec<String> {
         let words: Vec<char> = self.words().chars().collect();
         let size = (words.len() / 8).clamp(1, 4096).max(16);
@@ -148,7 +148,7 @@ impl Reply {
         self.tokens.unwrap_or(TOKENS)
     }
 
-    /// Whether a client that hears all of it has the whole answer.
+    /// Whether a client that receives all of it has the whole answer.
     pub(super) fn is_whole(&self) -> bool {
         self.status.is_none_or(|status| status == 200)
             && self.cut_after.is_none()

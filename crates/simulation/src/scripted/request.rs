@@ -34,7 +34,7 @@ impl Request {
         request
     }
 
-    /// The role as the body names it: the schema's name, or the tool the model is made to call.
+    /// The role that the body names: the name of the schema, or of the tool that the model must call.
     pub fn named_role(&self) -> Option<&str> {
         match self.wire {
             Wire::Openai => self.body["response_format"]["json_schema"]["name"].as_str(),
@@ -50,18 +50,18 @@ impl Request {
         self.body["stream"] == true
     }
 
-    /// The effect this is an attempt of.
+    /// The effect that this request is an attempt of.
     pub fn effect(&self) -> &str {
         self.key.rsplit_once(':').map_or(self.key.as_str(), |(effect, _)| effect)
     }
 
-    /// What users said, oldest first.
+    /// The texts of the user's messages, oldest first.
     pub fn user_texts(&self) -> Vec<&str> {
         let messages = self.body["messages"].as_array().into_iter().flatten();
         messages.filter(|message| message["role"] == "user").filter_map(|message| message["content"].as_str()).collect()
     }
 
-    /// The title of the node of a tree that the call is for: it stands on a line of its own.
+    /// The title of the tree node that the call is for. It stands on a line of its own.
     pub fn node(&self) -> &str {
         let texts = self.user_texts();
         texts.iter().flat_map(|text| text.lines()).find_map(|line| line.strip_prefix("Node: ")).unwrap_or_default()

@@ -1,11 +1,11 @@
-//! Plays that many tests want. They look at the request and keep no state, so that any number of runs,
-//! retries and crashes see the same play.
+//! Scripts that many tests use. They compute each reply from the request and keep no state, so that any number of runs,
+//! retries and crashes get the same replies.
 
 use super::{Reply, Request, Script};
 use serde_json::{Value, json};
 
-/// A homework run that ends well in its `iterations`th iteration: the planner writes a document and plans two
-/// steps, two executors work on them in every iteration between, and the last one exits with evidence.
+/// A homework run that completes in its `iterations`th iteration. The planner writes a document and plans two steps,
+/// two executors work on them in every iteration in between, and the last iteration exits with evidence.
 pub fn complete_in(iterations: u64) -> Script {
     Script::default()
         .answer("homework_planner", move |request| Reply::json(planner(request, iterations)))
@@ -53,7 +53,7 @@ fn task(step: &str, iteration: u64) -> Value {
         "objective": format!("Write part {iteration} of {step} into a document."), "tools": ["list_documents", "create_document"]})
 }
 
-/// Everything that was made, cited once for each criterion.
+/// Evidence that cites every artifact once for each criterion.
 fn evidence(request: &Request) -> Value {
     let artifacts = request.section("artifacts").unwrap_or_default();
     let refs: Vec<&Value> = artifacts.as_array().into_iter().flatten().map(|artifact| &artifact["ref"]).collect();
@@ -67,7 +67,7 @@ fn evidence(request: &Request) -> Value {
     if claims.is_empty() { json!([{"criterion": null, "claim": "written down", "refs": refs}]) } else { json!(claims) }
 }
 
-/// Two rounds: it looks around, then writes and is done.
+/// Two rounds: the executor reads, then writes and is done.
 fn executor(request: &Request) -> Value {
     let task = request.section("task").unwrap_or_default();
     let text = |name: &str| task[name].as_str().unwrap_or("work").to_owned();

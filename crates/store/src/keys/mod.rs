@@ -1,5 +1,5 @@
-//! Credentials, and the answers kept for requests that are sent twice. Only the HTTP server uses them; the loop does not
-//! know them. Of a secret only the digest is ever here.
+//! Credentials, and the stored answers of requests with an idempotency key. Only the HTTP server uses them; the loop
+//! does not know them. This module must never see a secret, only its digest.
 
 mod sql;
 
@@ -7,10 +7,10 @@ use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
 use std::fmt;
 
-/// SHA-256.
+/// The SHA-256 of a secret.
 pub type Digest = [u8; 32];
 
-/// What a credential allows. Each allows what stands before it.
+/// What a credential allows. Each grant includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grant {
     Read,
@@ -36,11 +36,11 @@ impl Grant {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
-    /// For programs, as a bearer.
+    /// A bearer token for programs.
     Token,
-    /// A browser's, as a cookie.
+    /// The cookie of a browser.
     Session,
-    /// Becomes a session, once.
+    /// A login code, which can be exchanged for a session once.
     Code,
 }
 
@@ -60,19 +60,19 @@ impl KeyKind {
     }
 }
 
-/// A credential as it may be shown again.
+/// A credential without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub id: KeyId,
     pub actor_id: ActorId,
     pub kind: KeyKind,
-    /// The token a session was opened with; it ends with it.
+    /// The token that a session was opened with. The session ends with it.
     pub parent: Option<KeyId>,
     pub name: String,
     pub grant: Grant,
-    /// What it is narrowed to; empty: everything its actor may see.
+    /// The projects it is restricted to. Empty means everything its actor may see.
     pub projects: Vec<ProjectId>,
-    /// How its secret begins, so that people recognise it.
+    /// The first characters of the secret, so that people recognise it.
     pub prefix: String,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
@@ -86,12 +86,12 @@ impl Key {
     }
 }
 
-/// Whose kept answers these are. Two tokens of one person are two credentials: neither is shown what the other was
-/// answered.
+/// Who sent a request with an idempotency key. Two tokens of one person are two credentials: neither gets an answer
+/// that was given to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Credential {
     Key(KeyId),
-    /// Somebody who acts over the owner's own socket, without a key.
+    /// Somebody who uses the owner's local socket, without a key.
     Socket(ActorId),
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for Credential {
     }
 }
 
-/// An answer as it was given.
+/// The stored answer of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptAnswer {
     pub status: u16,
@@ -112,7 +112,7 @@ pub struct KeptAnswer {
     pub body: String,
 }
 
-/// What the store knows of an idempotency key that a request carries.
+/// What the store knows about an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reservation {
     /// The key was free and is reserved now: handle the request, then store its answer.
@@ -125,9 +125,10 @@ pub enum Reservation {
     DifferentRequest,
 }
 
-/// Seconds an unfinished request keeps its key: longer than any request takes, short enough that a crash is forgotten.
+/// Seconds for which an unfinished request keeps its key. It is longer than any request takes; after a crash the key is
+/// free again soon.
 pub const UNFINISHED_SECONDS: i64 = 60;
-/// Seconds an answer is kept.
+/// Seconds for which an answer is stored.
 pub const KEPT_SECONDS: i64 = 24 * 3600;
-/// Seconds a session or code stays listed after its end.
+/// Seconds for which a session or a code stays listed after its end.
 pub const REMEMBERED_SECONDS: i64 = 30 * 24 * 3600;

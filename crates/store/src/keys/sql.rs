@@ -1,10 +1,10 @@
-//! Credentials and kept answers on SQL.
+//! The queries for credentials and for the stored answers of requests.
 
 use super::{
     Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, Reservation,
     UNFINISHED_SECONDS,
 };
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id, page};
 use crate::{SqlStore, StoreError, records, rows};
 use engine::ids::{ActorId, KeyId};
@@ -16,13 +16,14 @@ const KEY: &str = "SELECT id, actor_id, kind, name, access, prefix, created_at, 
 const KEEP: &str = "INSERT INTO tokens (id, actor_id, kind, name, access, prefix, digest, created_at, expires_at, used_at, revoked_at, parent, projects) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 const FORGET: &str = "DELETE FROM tokens WHERE kind <> 'token' AND (expires_at < ?1 OR revoked_at < ?1)";
-/// A request that nobody finished in time is begun again by whoever asks.
+/// Reserves a free key, or takes over the key of a request that did not finish in time.
 const BEGIN: &str = "INSERT INTO kept_answers (credential, name, request, at) VALUES (?1, ?2, ?3, ?4) \
     ON CONFLICT (credential, name) DO UPDATE SET request = ?3, at = ?4 \
     WHERE kept_answers.status IS NULL AND kept_answers.at < ?5 RETURNING name";
 
 fn key(row: &Row) -> Result<Key, StoreError> {
-    let unknown = |what: &str| StoreError::Unusable(format!("the database holds a {what} this version does not know"));
+    let unknown =
+        |what: &str| StoreError::Unusable(format!("the database has a {what} that this version does not know"));
     let time = |column| Ok::<_, StoreError>(row.optional_int(column)?.map(Timestamp));
     Ok(Key {
         id: row.parse(0)?,
@@ -46,7 +47,7 @@ fn before(now: Timestamp, seconds: i64) -> Value {
 
 impl SqlStore {
     async fn write_one(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, StoreError> {
-        let written = self.backend.write(vec![Statement::new(sql, values)]).await.map_err(unguarded)?;
+        let written = self.backend.write(vec![Statement::new(sql, values)]).await.map_err(into_store_error)?;
         Ok(written.into_iter().next().unwrap_or_default())
     }
 }
@@ -69,10 +70,10 @@ impl SqlStore {
             optional_id(key.parent),
             rows::json(&key.projects),
         ];
-        self.backend.write(vec![forget, Statement::new(KEEP, values)]).await.map(drop).map_err(unguarded)
+        self.backend.write(vec![forget, Statement::new(KEEP, values)]).await.map(drop).map_err(into_store_error)
     }
 
-    /// The credential with this digest and whose it is. It may have ended.
+    /// The credential with this digest, and its actor. The credential may have ended.
     pub async fn key(&self, digest: Digest) -> Result<Option<(Key, ActorRecord)>, StoreError> {
         let mut query = Query::new(format!("{KEY} WHERE digest = "));
         let found = self.backend.read(query.bind(digest.to_vec()).statement()).await?;
@@ -82,7 +83,7 @@ impl SqlStore {
         Ok(found.first().map(records::actor).transpose()?.map(|actor| (key, actor)))
     }
 
-    /// Newest first; everybody's, or one actor's.
+    /// The credentials of one actor or of all, newest first.
     pub async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError> {
         let mut query = Query::new(format!("{KEY} WHERE 1 = 1"));
         if let Some(actor) = of {
@@ -101,7 +102,8 @@ impl SqlStore {
         self.backend.read(query.bind(id(named)).statement()).await?.first().map(key).transpose()
     }
 
-    /// With the sessions opened with it. True when it was this call that ended it, so that of two who try one succeeds.
+    /// Revokes the credential and the sessions that were opened with it. True only for the call that ended it, so that
+    /// of two concurrent calls one succeeds.
     pub async fn revoke_key(&self, key: KeyId, at: Timestamp) -> Result<bool, StoreError> {
         let sql =
             "UPDATE tokens SET revoked_at = ?1 WHERE (id = ?2 OR parent = ?2) AND revoked_at IS NULL RETURNING id";
@@ -115,7 +117,7 @@ impl SqlStore {
         self.write_one(sql, vec![rows::time(at), id(key)]).await.map(drop)
     }
 
-    /// Those of `ids` that are not valid any more.
+    /// The credentials among `ids` that are no longer valid.
     pub async fn ended_keys(&self, ids: &[KeyId], now: Timestamp) -> Result<Vec<KeyId>, StoreError> {
         let mut query =
             Query::new("SELECT id FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ");
@@ -137,7 +139,8 @@ impl SqlStore {
         let stale = before(now, UNFINISHED_SECONDS);
         let values =
             vec![Value::from(by.to_string()), Value::from(name), Value::from(request.to_vec()), rows::time(now), stale];
-        let written = self.backend.write(vec![forget, Statement::new(BEGIN, values)]).await.map_err(unguarded)?;
+        let written =
+            self.backend.write(vec![forget, Statement::new(BEGIN, values)]).await.map_err(into_store_error)?;
         if written.get(1).is_some_and(|rows| !rows.is_empty()) {
             return Ok(Reservation::New);
         }
@@ -175,6 +178,6 @@ impl SqlStore {
                 vec![Value::from(by.to_string()), Value::from(name)],
             ),
         };
-        self.backend.write(vec![statement]).await.map(drop).map_err(unguarded)
+        self.backend.write(vec![statement]).await.map(drop).map_err(into_store_error)
     }
 }

@@ -1,11 +1,12 @@
-//! Where all logs end, to be kept outside the database. The chain of hashes has no key: whoever can write the database
-//! can compute it anew. What was written down elsewhere before cannot be changed with it.
+//! Anchors: the last seq and hash of every log, to be kept outside the database. The hash chain has no secret key, so
+//! whoever can write to the database can rewrite a log and recompute its chain. An anchor that was stored elsewhere
+//! shows that.
 
 use crate::{SqlStore, StoreError};
 use engine::blob::Hash;
 use engine::ids::RunId;
 
-/// One log: after its event `seq` the chain stood at `hash`.
+/// The event `seq` of the run has this hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
     pub run: RunId,
@@ -13,19 +14,19 @@ pub struct Anchor {
     pub hash: Hash,
 }
 
-/// How a log differs from what was written down of it.
+/// How a log differs from its anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnchorMismatch {
-    /// The run is gone, pruned or deleted.
+    /// The run was pruned or deleted.
     Missing,
-    /// It ends before that event.
+    /// The log ends before the anchored event.
     Truncated { last_seq: u64 },
-    /// It has that event, and not with that hash.
+    /// The log has the event with another hash.
     Rewritten,
 }
 
 impl SqlStore {
-    /// The heads of all logs, by run.
+    /// An anchor for every log, in the order of the runs.
     pub async fn anchors(&self) -> Result<Vec<Anchor>, StoreError> {
         let mut anchors = Vec::new();
         for run in self.every_run().await? {
@@ -37,7 +38,7 @@ impl SqlStore {
         Ok(anchors)
     }
 
-    /// What became of a log since it was written down; `None` when it still holds that.
+    /// How a log differs from its anchor. `None` when it does not.
     pub async fn departure(&self, anchor: &Anchor) -> Result<Option<AnchorMismatch>, StoreError> {
         Ok(match self.hash_at(anchor.run, anchor.seq).await? {
             Some(hash) if hash == anchor.hash => None,

@@ -1,9 +1,10 @@
-//! A whole SQLite database into an empty PostgreSQL: every row of every table, then everything that can be checked.
-//! The source is only read. A copy that was cut off says so in the target, which is refused until it is made anew.
+//! Copies a SQLite database into an empty PostgreSQL database: every row of every table, then a full check of the copy.
+//! The source is only read. A note in the target says that the copy is in progress; `open` refuses a target that has
+//! it, and a second copy starts over. It must not know any table: the tables are read from the source's schema.
 
 use super::examine::Depth;
 use crate::backend::Backend;
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::postgres::Postgres;
 use crate::sql::{Row, Statement, Value};
 use crate::sqlite::Sqlite;
@@ -13,10 +14,10 @@ use crate::{Engine, FileClock, Options, SqlStore, StoreError, migrate};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows are carried over in pages of this many.
+/// Rows in one transaction.
 const ROWS: usize = 100;
 const COPYING: &str = "copying";
-/// These say something about one database and are not carried over.
+/// Tables about the database itself, which are not copied.
 const OF_ITS_OWN: [&str; 2] = ["schema_migrations", "database_notes"];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,13 +28,13 @@ pub struct Copied {
     pub rows: u64,
 }
 
-/// The caller must hold the source, so that nobody writes to it meanwhile.
+/// The caller must hold the source, so that no other process writes to it.
 pub async fn copy(from: &Path, to: &str, options: &Options) -> Result<Copied, StoreError> {
     let place = from.display().to_string();
     let source = Sqlite::open_read_only(from, Arc::new(FileClock::default()))?
         .ok_or_else(|| StoreError::Unusable(format!("there is no database at {place}")))?;
     migrate::require_current(&source, &place).await?;
-    let source = SqlStore::over(Box::new(source), options.project_items);
+    let source = SqlStore::new(Box::new(source), options.project_items);
     refuse_damaged(&source, &place).await?;
     let target = Postgres::open(to, options).await?;
     migrate::migrate(&target, Engine::Postgres, "the target").await?;
@@ -42,12 +43,12 @@ pub async fn copy(from: &Path, to: &str, options: &Options) -> Result<Copied, St
     begin(&target, &tables).await?;
     let mut copied = Copied::default();
     for table in &tables {
-        copied.rows += carry(source.backend.as_ref(), &target, table).await?;
+        copied.rows += copy_table(source.backend.as_ref(), &target, table).await?;
     }
-    let target = SqlStore::over(Box::new(target), options.project_items);
+    let target = SqlStore::new(Box::new(target), options.project_items);
     check(&source, &target, &tables, &mut copied).await?;
     let done = Statement::new("DELETE FROM database_notes WHERE name = ?1", vec![Value::from(COPYING)]);
-    target.backend.write(vec![done]).await.map_err(unguarded)?;
+    target.backend.write(vec![done]).await.map_err(into_store_error)?;
     Ok(copied)
 }
 
@@ -58,7 +59,7 @@ async fn refuse_damaged(source: &SqlStore, place: &str) -> Result<(), StoreError
     }
 }
 
-/// Only into nothing, or over a copy that was cut off.
+/// Writes the note. The target must be empty, or have an unfinished copy, which is deleted.
 async fn begin(target: &Postgres, tables: &[Table]) -> Result<(), StoreError> {
     let mut statements = Vec::new();
     if is_unfinished(target).await? {
@@ -76,7 +77,7 @@ async fn begin(target: &Postgres, tables: &[Table]) -> Result<(), StoreError> {
     }
     let note = "INSERT INTO database_notes (name, value) VALUES (?1, 'from SQLite') ON CONFLICT DO NOTHING";
     statements.push(Statement::new(note, vec![Value::from(COPYING)]));
-    target.write_long(statements).await.map(drop).map_err(unguarded)
+    target.write_long(statements).await.map(drop).map_err(into_store_error)
 }
 
 pub(crate) async fn is_unfinished(backend: &dyn Backend) -> Result<bool, StoreError> {
@@ -89,23 +90,23 @@ async fn count(backend: &dyn Backend, table: &str) -> Result<u64, StoreError> {
     found.first().map_or(Ok(0), |row| crate::records::number(row, 0))
 }
 
-/// Page by page in the order of the key; each page is one commit.
-async fn carry(source: &dyn Backend, target: &Postgres, table: &Table) -> Result<u64, StoreError> {
+/// Copies a table page by page in the order of its primary key. Each page is one transaction.
+async fn copy_table(source: &dyn Backend, target: &Postgres, table: &Table) -> Result<u64, StoreError> {
     let columns = table.columns().join(", ");
     let key = table.key().join(", ");
     let places: Vec<String> = (1..=table.key().len()).map(|number| format!("?{number}")).collect();
     let into = insert(&table.name, &columns, "");
-    let (mut after, mut carried) = (Vec::new(), 0);
+    let (mut after, mut copied) = (Vec::new(), 0);
     loop {
         let further =
             if after.is_empty() { String::new() } else { format!(" WHERE ({key}) > ({})", places.join(", ")) };
         let query = format!("SELECT {columns} FROM {}{further} ORDER BY {key} LIMIT {ROWS}", table.name);
         let page = source.read_long(Statement::new(query, std::mem::take(&mut after))).await?;
-        let Some(last) = page.last() else { return Ok(carried) };
+        let Some(last) = page.last() else { return Ok(copied) };
         after = key_of(table, last);
-        carried += page.len() as u64;
+        copied += page.len() as u64;
         let rows: Vec<Vec<Value>> = page.into_iter().map(|row| typed(&table.columns, row)).collect();
-        target.write_long(vec![Statement::many(into.clone(), rows)]).await.map_err(unguarded)?;
+        target.write_long(vec![Statement::many(into.clone(), rows)]).await.map_err(into_store_error)?;
     }
 }
 
@@ -114,7 +115,7 @@ fn key_of(table: &Table, row: &Row) -> Vec<Value> {
     columns.filter(|(column, _)| column.is_key).map(|(_, value)| value.clone()).collect()
 }
 
-/// An empty value of SQLite has no type, and PostgreSQL wants one.
+/// Gives every NULL the type of its column: SQLite returns it without one, and PostgreSQL needs one.
 fn typed(columns: &[Column], row: Row) -> Vec<Value> {
     let one = |(column, value): (&Column, Value)| match (column.kind.as_str(), value) {
         ("BIGINT", Value::Text(None)) => Value::Int(None),
@@ -124,11 +125,11 @@ fn typed(columns: &[Column], row: Row) -> Vec<Value> {
     columns.iter().zip(row.0).map(one).collect()
 }
 
-/// Counts, chains, texts, rows that follow from the logs, and where every log ends.
+/// Compares row counts and anchors, then examines the copy: chains, texts and projections.
 async fn check(source: &SqlStore, target: &SqlStore, tables: &[Table], copied: &mut Copied) -> Result<(), StoreError> {
     let wrong = |what: String| {
         StoreError::Unusable(format!(
-            "the copy is not the same: {what}. The source is as it was; run the command again"
+            "the copy differs from the source: {what}. The source is unchanged; run the command again"
         ))
     };
     for table in tables {
@@ -139,7 +140,7 @@ async fn check(source: &SqlStore, target: &SqlStore, tables: &[Table], copied: &
         }
     }
     if source.anchors().await? != target.anchors().await? {
-        return Err(wrong("its logs end differently".into()));
+        return Err(wrong("the logs do not end at the same events".into()));
     }
     let found = target.examine(Depth::Full).await?;
     if let Some(damage) = found.damage.first() {

@@ -1,10 +1,10 @@
-//! Is a database what was written to it? The file by its own check, rows by their checksums, logs by their chains, texts
-//! by their hashes, and what follows from the logs by computing it again.
+//! Checks whether a database still holds what was written to it: the file by the database's own check, rows by their
+//! checksums, logs by their hash chains, texts by their hashes, and projections by computing them again. It only reads.
 
-use super::rebuild::{cleared, parts, projected};
+use super::rebuild::{delete_projections, parts, projected};
 use super::verify::Chain;
 use super::{of_run, references};
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Row, Statement, Value};
 use crate::sqlite::Sqlite;
 use crate::sqlite::schema::{self, Table};
@@ -18,18 +18,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-/// How much of the database is looked at.
+/// How much of the database is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// The logs, and the file as far as it can be checked quickly.
+    /// The logs, and the file by its quick check.
     Quick,
     Full,
 }
 
-/// Grouped by what a person does about it.
+/// Damage, grouped by what a person does about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// The file or single rows of it: restore a backup.
+    /// The file, or single rows in it. A backup must be restored.
     File(String),
     Log {
         run: RunId,
@@ -37,7 +37,7 @@ pub enum Damage {
         what: String,
     },
     Text(String),
-    /// What follows from a log: it can be computed again.
+    /// A projection. It can be computed again from the log.
     Projection {
         run: RunId,
         what: String,
@@ -45,7 +45,7 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// Computing the projections again from the logs repairs it.
+    /// Whether `rebuild` repairs it.
     pub fn can_be_rebuilt(&self) -> bool {
         matches!(self, Damage::Projection { .. })
     }
@@ -69,9 +69,9 @@ pub struct Examination {
     pub damage: Vec<Damage>,
 }
 
-/// Texts are read in pages of this many.
+/// Texts are read in pages.
 const TEXTS: usize = 100;
-/// How often a run that goes on meanwhile is looked at again.
+/// The most attempts at a run whose log grows while it is checked.
 const TRIES: usize = 8;
 
 impl SqlStore {
@@ -110,7 +110,7 @@ impl SqlStore {
         Ok(found)
     }
 
-    /// Every text hashes to its name. Which run refers to which.
+    /// Checks that every text has the hash it is stored under. Returns the texts that each run refers to.
     async fn texts(&self, found: &mut Examination) -> Result<HashMap<RunId, BTreeSet<Hash>>, StoreError> {
         let mut present = BTreeSet::new();
         let mut after: Vec<u8> = Vec::new();
@@ -157,7 +157,7 @@ impl SqlStore {
         Ok(!found.is_empty())
     }
 
-    /// How many events its log has, and what is wrong. A run that is removed meanwhile has nothing wrong with it.
+    /// The number of events, and the damage. A run that is deleted during the check has none.
     async fn examine_run(
         &self,
         run: RunId,
@@ -180,27 +180,32 @@ impl SqlStore {
             if chain.last < last_seq {
                 damage.push(Damage::Log { run, seq: chain.last + 1, what: "an event is missing".into() });
             } else if chain.last > last_seq {
-                let what = format!("its job says that the log ends at event {last_seq}");
+                let what = format!("its row in jobs says that the log ends at event {last_seq}");
                 damage.push(Damage::Log { run, seq: chain.last, what });
             } else if depth == Depth::Full {
                 damage.extend(missing_text(run, &events, texts));
-                damage.extend(self.departed(run, &events, shadow).await?);
+                damage.extend(self.compare_projections(run, &events, shadow).await?);
             }
             if self.last_seq(run).await? == Some(last_seq) {
                 return Ok((chain.last, damage));
             }
         }
-        // It grows too fast to be compared; its chain holds.
+        // The log grew during every attempt, so its projections could not be compared. Its chain is intact.
         Ok((events.len() as u64, Vec::new()))
     }
 
-    /// Which stored rows are not those that follow from the log.
-    async fn departed(&self, run: RunId, events: &[Event], shadow: &Shadow) -> Result<Option<Damage>, StoreError> {
+    /// Compares the stored projections with those computed from the log.
+    async fn compare_projections(
+        &self,
+        run: RunId,
+        events: &[Event],
+        shadow: &Shadow,
+    ) -> Result<Option<Damage>, StoreError> {
         let Some(projected) = projected(events) else {
             return Ok(Some(Damage::Log { run, seq: 1, what: "the log does not begin with run.queued".into() }));
         };
         let kind = projected.kind;
-        shadow.backend.write(projected.statements).await.map_err(unguarded)?;
+        shadow.backend.write(projected.statements).await.map_err(into_store_error)?;
         let mut wrong = Vec::new();
         for (table, by) in projections(kind) {
             let columns = shadow.columns(table);
@@ -216,8 +221,8 @@ impl SqlStore {
         {
             wrong.push("jobs");
         }
-        shadow.backend.write(cleared(run, kind)).await.map_err(unguarded)?;
-        let what = || format!("its rows in {} are not what its log says", wrong.join(", "));
+        shadow.backend.write(delete_projections(run, kind)).await.map_err(into_store_error)?;
+        let what = || format!("its rows in {} do not match its log", wrong.join(", "));
         Ok((!wrong.is_empty()).then(|| Damage::Projection { run, what: what() }))
     }
 }
@@ -243,13 +248,13 @@ fn missing_text(run: RunId, events: &[Event], texts: &HashMap<RunId, BTreeSet<Ha
     })
 }
 
-/// Its tables, each with the column that names the run.
+/// The projections of a kind, each with the column that names the run.
 fn projections(kind: Kind) -> Vec<(&'static str, &'static str)> {
     let tables = tables(kind);
     std::iter::once((tables.runs, "id")).chain(parts(&tables).map(|table| (table, "run_id"))).collect()
 }
 
-/// The same tables in memory, empty but for the run being looked at.
+/// The same tables in memory. They hold only the projections of the run that is being compared.
 struct Shadow {
     backend: Sqlite,
     tables: Vec<Table>,
@@ -268,7 +273,8 @@ impl Shadow {
     }
 }
 
-/// In one order, and with one kind of nothing.
+/// The rows as sorted text, with one form of NULL. The two databases return rows in different orders and NULLs with
+/// different types.
 fn sorted(rows: Vec<Row>) -> Vec<String> {
     let plain = |value: &Value| match value {
         Value::Int(None) | Value::Text(None) | Value::Bytes(None) => "NULL".to_owned(),

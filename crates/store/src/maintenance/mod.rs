@@ -1,5 +1,5 @@
-//! What an operator does to a database: check it, rebuild what follows from the logs, prune old runs, write down where
-//! the logs end, copy it.
+//! What an operator does with a database: check it, rebuild its projections, prune old runs, export anchors, copy it.
+//! All of it may take long. Runs may be appended to at the same time, except during `copy`.
 
 mod anchor;
 mod copy;
@@ -21,7 +21,7 @@ use crate::{SqlStore, StoreError, commits, records};
 use engine::event::{Event, StoredEvent};
 use engine::ids::RunId;
 
-/// Events are read in pages, so that no read holds back a checkpoint for long.
+/// Events are read in pages. A long read would keep SQLite from checkpointing its write-ahead log.
 const PAGE: usize = 1000;
 
 impl SqlStore {
@@ -31,7 +31,7 @@ impl SqlStore {
         Ok(events.into_iter().map(StoredEvent::decode).collect())
     }
 
-    /// The rest of a log, after what was read of it.
+    /// Reads the rest of a log onto the end of `events`.
     async fn read_on(&self, run: RunId, events: &mut Vec<Event>) -> Result<(), StoreError> {
         loop {
             let page = self.page_after(run, events.len() as u64).await?;
@@ -47,7 +47,7 @@ impl SqlStore {
         found.iter().map(|row| row.parse(0)).collect()
     }
 
-    /// Where its log ends; `None` when there is no such run any more.
+    /// The seq at which the log ends. `None` when the run no longer exists.
     async fn last_seq(&self, run: RunId) -> Result<Option<u64>, StoreError> {
         let found = self.backend.read(of_run("SELECT last_seq FROM jobs WHERE run_id = ?1", run)).await?;
         found.first().map(|row| records::number(row, 0)).transpose()

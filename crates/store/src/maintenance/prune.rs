@@ -1,10 +1,10 @@
-//! Removing whole runs that ended long ago: their logs, projections and the platform's own documents.
-//! What a run made for people stays, and so does anything that people or other runs refer to.
+//! Deletes whole runs that ended long ago: their logs, projections and the platform's own documents. What a run made
+//! for people stays, and so does everything that people or other runs refer to.
 
 use super::of_run;
 use crate::backend::WriteError;
-use crate::log::unguarded;
-use crate::scope::seen_runs;
+use crate::log::into_store_error;
+use crate::scope::visible_runs;
 use crate::sql::{Guard, Row, Statement};
 use crate::tables::{Tables, tables};
 use crate::{SqlStore, StoreError, records};
@@ -31,8 +31,8 @@ const VERSIONS: &str = "DELETE FROM onto_document_versions WHERE run_id = ?1 \
 const ENTRIES: &str = "DELETE FROM onto_document_entries WHERE run_id = ?1 \
     AND NOT EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id)";
 
-/// Edges of the run that now lead nowhere.
-fn dangling(end: &str) -> String {
+/// Deletes edges of the run whose end no longer exists.
+fn delete_dangling_edges(end: &str) -> String {
     format!(
         "DELETE FROM onto_edges WHERE made_run = ?1 AND NOT EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = onto_edges.{end}) \
          AND NOT EXISTS (SELECT 1 FROM onto_tasks t WHERE t.id = onto_edges.{end}) \
@@ -41,66 +41,67 @@ fn dangling(end: &str) -> String {
 }
 
 impl SqlStore {
-    /// Terminal runs that ended before `before`, one transaction each, and then the texts nobody needs any more.
+    /// Deletes terminal runs that ended before `before`, one transaction each, then the blobs that no run refers to.
     pub async fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
         let mut pruned = Pruned::default();
         for run in self.ended_before(before).await? {
-            match self.backend.write_long(removal(&run, &tables(run.kind))).await {
+            match self.backend.write_long(delete_run(&run, &tables(run.kind))).await {
                 Ok(removed) => {
                     pruned.runs += 1;
                     pruned.events += run.last_seq;
                     pruned.documents += removed.get(1).map_or(0, |rows: &Vec<Row>| rows.len() as u64);
                 }
-                // It goes on after all.
+                // Somebody continued the run after it was listed.
                 Err(WriteError::Refused(_)) => {}
-                Err(error) => return Err(unguarded(error)),
+                Err(error) => return Err(into_store_error(error)),
             }
         }
-        pruned.blobs = self.sweep().await?;
+        pruned.blobs = self.delete_unreferenced_blobs().await?;
         Ok(pruned)
     }
 
-    /// One run that has ended, now. False when it goes on after all.
+    /// Deletes one run that has ended. False when somebody continued it first.
     pub(crate) async fn remove_ended(&self, run: &RunRow) -> Result<bool, StoreError> {
-        match self.backend.write(removal(run, &tables(run.kind))).await {
-            Ok(_) => self.sweep().await.map(|_| true),
+        match self.backend.write(delete_run(run, &tables(run.kind))).await {
+            Ok(_) => self.delete_unreferenced_blobs().await.map(|_| true),
             Err(WriteError::Refused(_)) => Ok(false),
-            Err(error) => Err(unguarded(error)),
+            Err(error) => Err(into_store_error(error)),
         }
     }
 
     async fn ended_before(&self, before: Timestamp) -> Result<Vec<RunRow>, StoreError> {
-        let mut query = seen_runs(&Scope::Platform);
+        let mut query = visible_runs(&Scope::Platform);
         query.push(" AND ended_at < ").bind(before.0).push(" ORDER BY id");
         let found = self.backend.read_long(query.statement()).await?;
         let runs: Result<Vec<RunRow>, StoreError> = found.iter().map(records::run).collect();
         Ok(runs?.into_iter().filter(|run| run.status.is_terminal()).collect())
     }
 
-    /// New references wait until this is over, so that none is made to a text being removed.
-    async fn sweep(&self) -> Result<u64, StoreError> {
+    /// Deletes the blobs that no run refers to. The table is locked: otherwise an append could add a reference to a
+    /// blob while it is being deleted.
+    async fn delete_unreferenced_blobs(&self) -> Result<u64, StoreError> {
         let written = self.backend.write_long(vec![
-            Statement::new(self.backend.alone_with("blobs"), vec![]),
+            Statement::new(self.backend.lock_table("blobs"), vec![]),
             Statement::new(
                 "DELETE FROM blob_refs WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = blob_refs.run_id)",
                 vec![],
             ),
             Statement::new("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM blob_refs) RETURNING hash", vec![]),
         ]);
-        Ok(written.await.map_err(unguarded)?.get(2).map_or(0, |rows| rows.len() as u64))
+        Ok(written.await.map_err(into_store_error)?.get(2).map_or(0, |rows| rows.len() as u64))
     }
 }
 
-/// The documents come second: their rows are counted.
-fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
+/// The statements that delete a run. `prune` counts the rows of the second (documents), so it must keep its place.
+fn delete_run(run: &RunRow, tables: &Tables) -> Vec<Statement> {
     let untouched = "DELETE FROM jobs WHERE run_id = ?1 AND last_seq = ?2 AND state = 'idle'";
     let mut statements = vec![
         Statement::new(untouched, vec![crate::sql::id(run.id), run.last_seq.into()]).guarded(Guard::Head),
         of_run(DOCUMENTS, run.id),
         of_run(VERSIONS, run.id),
         of_run(ENTRIES, run.id),
-        of_run(dangling("src"), run.id),
-        of_run(dangling("dst"), run.id),
+        of_run(delete_dangling_edges("src"), run.id),
+        of_run(delete_dangling_edges("dst"), run.id),
         of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run.id),
     ];
     for table in tables.parts.iter().copied().chain([

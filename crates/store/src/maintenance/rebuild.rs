@@ -1,9 +1,9 @@
-//! Projections again, from the logs alone: the same rows as were written with the events.
+//! Computes projections again from the logs alone. The rows are the same as those written with the events.
 
 use super::of_run;
 use crate::append::job_state;
 use crate::backend::WriteError;
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Guard, Statement, Value, id};
 use crate::tables::{Tables, tables};
 use crate::{SqlStore, StoreError, rows};
@@ -13,31 +13,31 @@ use engine::projection;
 use engine::run::{Kind, Run};
 use std::time::Duration;
 
-/// How often a run is read again because it grew meanwhile.
+/// The most attempts at a run whose log grows while its rows are computed.
 const TRIES: u32 = 50;
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The rows that follow from a whole log, as statements on empty tables.
+/// The projections of a whole log, as inserts into empty tables.
 pub(super) struct Projected {
     pub kind: Kind,
-    /// Of its job.
+    /// The state of the run's job.
     pub state: &'static str,
     pub statements: Vec<Statement>,
 }
 
-/// `None` when the log does not begin with run.queued.
+/// `None` when the log does not begin with `run.queued`.
 pub(super) fn projected(events: &[Event]) -> Option<Projected> {
     let rows = projection::rows(&Run::fold(events)?, events);
     let (state, _) = job_state(&rows);
     Some(Projected { kind: rows.run.kind, state, statements: rows::projections(&rows, rows::Stage::Created) })
 }
 
-/// What else is a run's projection besides its own row: tables by `run_id`.
+/// The projections of a run besides its own row; each has a column `run_id`.
 pub(super) fn parts(tables: &Tables) -> impl Iterator<Item = &'static str> {
     tables.parts.iter().copied().chain(["run_projects", "notifications", "onto_document_entries"])
 }
 
-pub(super) fn cleared(run: RunId, kind: Kind) -> Vec<Statement> {
+pub(super) fn delete_projections(run: RunId, kind: Kind) -> Vec<Statement> {
     let tables = tables(kind);
     let mut statements = vec![of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run)];
     let dependent = parts(&tables).chain(["run_checkpoints"]);
@@ -46,7 +46,7 @@ pub(super) fn cleared(run: RunId, kind: Kind) -> Vec<Statement> {
 }
 
 impl SqlStore {
-    /// Rewrites the projections of every run; returns how many there were.
+    /// Rewrites the projections of every run. Returns the number of runs.
     pub async fn rebuild(&self) -> Result<u64, StoreError> {
         let runs = self.every_run().await?;
         for run in &runs {
@@ -55,25 +55,26 @@ impl SqlStore {
         Ok(runs.len() as u64)
     }
 
-    /// A run that goes on meanwhile is read again until its log held still for one write.
+    /// Rewrites the projections of one run, in one transaction. If the log grew since it was read, the transaction is
+    /// refused and the rest of the log is read.
     pub async fn rebuild_run(&self, run: RunId) -> Result<(), StoreError> {
         let mut events: Vec<Event> = Vec::new();
         for attempt in 0..TRIES {
             self.read_on(run, &mut events).await?;
             let Some(projected) = projected(&events) else {
                 return match self.last_seq(run).await? {
-                    // Removed since it was listed.
+                    // The run was deleted after it was listed.
                     None => Ok(()),
                     Some(_) => {
                         Err(StoreError::Unusable(format!("the log of run {run} does not begin with run.queued")))
                     }
                 };
             };
-            // The log must not have grown since it was read.
-            let unmoved = "UPDATE jobs SET last_seq = last_seq WHERE run_id = ?1 AND last_seq = ?2";
-            let unmoved = Statement::new(unmoved, vec![id(run), Value::from(events.len())]).guarded(Guard::Head);
-            let mut statements = vec![unmoved];
-            statements.extend(cleared(run, projected.kind));
+            // This update changes nothing. It locks the job's row and refuses the batch if the log has grown.
+            let unchanged = "UPDATE jobs SET last_seq = last_seq WHERE run_id = ?1 AND last_seq = ?2";
+            let unchanged = Statement::new(unchanged, vec![id(run), Value::from(events.len())]).guarded(Guard::Head);
+            let mut statements = vec![unchanged];
+            statements.extend(delete_projections(run, projected.kind));
             statements.extend(projected.statements);
             match self.backend.write_long(statements).await {
                 Ok(_) => return Ok(()),
@@ -83,11 +84,11 @@ impl SqlStore {
                     }
                     tokio::time::sleep((Duration::from_millis(5) * attempt).min(LONGEST_PAUSE)).await;
                 }
-                Err(error) => return Err(unguarded(error)),
+                Err(error) => return Err(into_store_error(error)),
             }
         }
         Err(StoreError::Busy(format!(
-            "run {run} grew each of the {TRIES} times its rows were computed; its rows are as they were. Pause it and try again"
+            "the log of run {run} grew during each of {TRIES} attempts to rebuild its rows; the rows are unchanged. Pause the run and try again"
         )))
     }
 }

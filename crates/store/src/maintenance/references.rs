@@ -1,5 +1,5 @@
-//! Which stored texts an event refers to. A reference is an object with the text's hash and at most its size or a
-//! limit, wherever it stands: what the event means need not be known for that.
+//! Which blobs an event refers to. A reference is a JSON object with `hash` and nothing else but `bytes` or `limit`, at
+//! any depth. So references are found without knowing what the event means.
 
 use engine::blob::Hash;
 use serde_json::Value;

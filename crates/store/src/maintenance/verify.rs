@@ -1,4 +1,4 @@
-//! Is a log whole? Every seq once, every hash linked to the one before, and the run's row on it.
+//! Checks a log: every seq once, every hash linked to the one before, and the run's row at an event of the log.
 
 use crate::{SqlStore, StoreError};
 use engine::blob::Hash;
@@ -12,14 +12,14 @@ pub enum LogCheck {
     Intact {
         events: u64,
     },
-    /// The first thing wrong, at this seq.
+    /// The first problem, and the seq at which it is.
     Broken {
         seq: u64,
         what: String,
     },
 }
 
-/// Walks a log from its beginning.
+/// Follows the hash chain of a log from its first event.
 pub(super) struct Chain {
     pub head: Hash,
     pub last: u64,
@@ -30,7 +30,7 @@ impl Chain {
         Chain { head: genesis(run), last: 0 }
     }
 
-    /// `Err` with the seq and what is wrong there.
+    /// Checks the next event. `Err` has the seq and the problem there.
     pub(crate) fn follow(&mut self, event: &Event) -> Result<(), (u64, &'static str)> {
         if event.seq != self.last + 1 {
             return Err((self.last + 1, "an event is missing"));
@@ -46,7 +46,8 @@ impl Chain {
 impl SqlStore {
     pub async fn verify(&self, run: RunId) -> Result<LogCheck, StoreError> {
         let broken = |seq, what: &str| Ok(LogCheck::Broken { seq, what: what.into() });
-        // Before the log, which may grow while it is read: what the row says must be in it.
+        // The row must be read before the log. The log may grow in between, and then it still contains the event of the
+        // row.
         let row = self.run(&Scope::Platform, run).await?;
         let mut chain = Chain::of(run);
         let mut on_row = false;
@@ -65,12 +66,12 @@ impl SqlStore {
         match row {
             None if chain.last == 0 && self.last_seq(run).await?.is_none() => Ok(LogCheck::Intact { events: 0 }),
             None => broken(chain.last, "the run has no row"),
-            Some(_) if !on_row => broken(chain.last, "the run's row and its log end differently"),
+            Some(_) if !on_row => broken(chain.last, "the run's row names another last event than its log has"),
             Some(_) => Ok(LogCheck::Intact { events: chain.last }),
         }
     }
 
-    /// Every run that is not intact.
+    /// Checks every log. Returns those that are not intact.
     pub async fn verify_all(&self) -> Result<Vec<(RunId, LogCheck)>, StoreError> {
         let mut found = Vec::new();
         for run in self.every_run().await? {

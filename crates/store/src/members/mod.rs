@@ -1,9 +1,9 @@
-//! Who belongs to which project, in which role, and who is invited. Membership begins when an invitation is accepted.
-//! What a role allows is decided where a `Scope` is judged; here roles are only kept.
+//! Members of projects, their roles, and invitations. A membership begins when an invitation is accepted. This module
+//! only stores roles; what a role allows is decided in `scope`.
 
 mod sql;
 
-pub(crate) use sql::{FORGET_INVITATIONS, MAKE_MEMBER};
+pub(crate) use sql::{DELETE_INVITATIONS, INSERT_MEMBER};
 
 use engine::ids::{ActorId, InvitationId, ProjectId};
 use engine::role::Role;
@@ -11,20 +11,22 @@ use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use serde::{Deserialize, Serialize};
 
-/// Members of one project and people invited to it. Nobody is invited beyond it, so that the whole list is always one answer.
+/// The most members and invited people of one project. The server refuses further invitations, so the whole list always
+/// fits into one answer.
 pub const MOST_MEMBERS: usize = 1_000;
-/// Of one person, shown at once. With more, some are settled before the others are seen.
+/// The most invitations of one person that are listed. The older ones appear after some of these are accepted or
+/// declined.
 pub const MOST_INVITATIONS: usize = 1_000;
-/// Milliseconds for which an invitation can be accepted: thirty days.
+/// The time in which an invitation can be accepted: thirty days in milliseconds.
 pub const INVITATION_MS: i64 = 30 * 24 * 3_600_000;
 
-/// Somebody in a project, or invited to it.
+/// A member of a project, or somebody who is invited to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     #[serde(flatten)]
     pub actor: ActorRecord,
     pub role: Role,
-    /// Has not accepted yet: no member.
+    /// True for somebody who has not accepted yet and so is not a member.
     pub invited: bool,
 }
 
@@ -35,13 +37,13 @@ pub struct Invitation {
     pub project_id: ProjectId,
     pub project_title: String,
     pub role: Role,
-    /// The handle of whoever invited.
+    /// The handle of the person who invited.
     pub invited_by: String,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }
 
-/// An invitation to be made. An open one of the same person to the same project takes its role and its time.
+/// A new invitation. If the person has an open invitation to the project, that one gets the new role and the new end.
 #[derive(Clone, Debug)]
 pub struct NewInvitation {
     pub id: InvitationId,
@@ -49,7 +51,7 @@ pub struct NewInvitation {
     pub actor: ActorId,
     pub role: Role,
     pub invited_by: ActorRecord,
-    /// What its notification says.
+    /// The title of its notification.
     pub title: String,
     pub body: String,
     pub now: Timestamp,
@@ -61,7 +63,7 @@ impl NewInvitation {
     }
 }
 
-/// What came of changing a member.
+/// The result of changing a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberChange {
     Done,

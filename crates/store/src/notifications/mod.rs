@@ -1,9 +1,9 @@
-//! Notifications that people read, and their deliveries to webhooks. A delivery is written in the same transaction as its
-//! notification, so none is lost; the crate `outbound` sends them. The loop does not use any of this.
+//! Notifications that people read, and their deliveries to webhooks. A delivery is written in the transaction that
+//! writes its notification, so none is lost. The crate `outbound` sends them; this module must not know HTTP.
 
 mod sql;
 
-pub(crate) use sql::dispatched;
+pub(crate) use sql::insert_deliveries;
 
 use engine::batch::NotificationRow;
 use engine::ids::{ActorId, InvitationId, QuestionId, RunId};
@@ -18,10 +18,10 @@ pub const KINDS: [&str; 6] = ["question", "waiting", "completed", "stopped", "fa
 /// The kind of the notification that announces an invitation.
 pub const INVITATION_KIND: &str = "invitation";
 
-/// A notification, and whether its owner has read it.
+/// A notification, and when its owner read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// `<run>:<seq>`; for an invitation, the invitation's id instead of the run's.
+    /// `<run>:<seq>`. For an invitation the first part is the id of the invitation.
     pub id: String,
     /// Absent for an invitation, which no run made.
     pub run_id: Option<RunId>,
@@ -55,7 +55,7 @@ impl Notice {
     }
 }
 
-/// The last notice of the page before: the next page starts after it.
+/// The last notice of a page. The next page starts after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub at: Timestamp,
@@ -66,7 +66,7 @@ pub struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Template {
-    /// Standard Webhooks.
+    /// The payload and signature of the Standard Webhooks specification.
     Standard,
     Slack,
     Discord,
@@ -96,11 +96,11 @@ pub struct Webhook {
     pub owner: ActorId,
     pub url: String,
     pub template: Template,
-    /// Empty: every kind.
+    /// The kinds it subscribes to. Empty means every kind.
     pub kinds: Vec<String>,
-    /// Shown once, when the webhook is created.
+    /// Signs the deliveries. It is stored as it is, and shown once, when the webhook is created.
     pub secret: String,
-    /// Why deliveries to it stopped.
+    /// Why the platform stopped sending to it.
     pub disabled_reason: Option<String>,
     pub created_at: Timestamp,
 }
@@ -110,7 +110,7 @@ pub struct Webhook {
 pub enum DeliveryState {
     Due,
     Delivered,
-    /// Every attempt failed; there will be no other.
+    /// Every attempt failed. There will be no more.
     Failed,
 }
 
@@ -126,7 +126,7 @@ impl DeliveryState {
     }
 }
 
-/// One notification to one webhook; the id is the same on every attempt.
+/// One notification to one webhook. Its id is the same on every attempt, so a receiver can drop duplicates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
     pub id: String,
@@ -146,7 +146,7 @@ pub struct Delivery {
     pub delivered_at: Option<Timestamp>,
 }
 
-/// The result of one attempt.
+/// The result of one attempt at a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempted {
     pub next: Next,

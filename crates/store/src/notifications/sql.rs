@@ -1,8 +1,8 @@
-//! Notifications, webhooks and deliveries on SQL. The append that writes a notification also writes its deliveries, to the
-//! webhooks that exist at that moment.
+//! The queries for notifications, webhooks and deliveries. The append that writes a notification also writes its
+//! deliveries, to the webhooks that exist at that moment.
 
 use super::{Attempted, Delivery, DeliveryState, Mark, Next, Notice, Template, Webhook};
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::records::{NOTIFICATION_COLUMNS, notification};
 use crate::rows::json;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id};
@@ -19,7 +19,7 @@ const WEBHOOK: &str = "id, owner, url, template, kinds, secret, disabled_reason,
 const DELIVERY: &str =
     "id, webhook_id, run_id, seq, kind, body, state, attempts, due, last_status, last_error, created_at, delivered_at";
 
-/// The placeholder of the kind is between quotes within the JSON list.
+/// `?7` is the kind in double quotes, as it stands in the JSON list of the webhook's kinds.
 const DISPATCH: &str = "INSERT INTO webhook_deliveries (id, webhook_id, run_id, seq, kind, body, state, attempts, due, created_at) \
     SELECT 'msg_' || w.id || ?1, w.id, ?2, ?3, ?4, ?5, 'due', 0, now_ms(), now_ms() FROM webhooks w \
     WHERE w.owner = ?6 AND w.disabled_reason IS NULL AND (w.kinds = '[]' OR instr(w.kinds, ?7) > 0) ON CONFLICT DO NOTHING";
@@ -31,8 +31,8 @@ const TAKE: &str = "UPDATE webhook_deliveries SET claimed_until = now_ms() + ?1,
 const ATTEMPTED: &str = "UPDATE webhook_deliveries SET state = ?1, due = now_ms() + ?2, claimed_until = NULL, last_status = ?3, \
     last_error = ?4, delivered_at = CASE WHEN ?1 = 'delivered' THEN now_ms() END WHERE id = ?5";
 
-/// The deliveries of an append's notifications.
-pub(crate) fn dispatched(rows: &Rows) -> Vec<Statement> {
+/// Writes the deliveries of the notifications of an append.
+pub(crate) fn insert_deliveries(rows: &Rows) -> Vec<Statement> {
     let statement = |row: &NotificationRow| {
         let values = vec![
             Value::from(format!("_{}_{}", row.run_id, row.seq)),
@@ -48,7 +48,7 @@ pub(crate) fn dispatched(rows: &Rows) -> Vec<Statement> {
     rows.notifications.iter().map(statement).collect()
 }
 
-/// What is sent, as Standard Webhooks shapes it.
+/// The body of a delivery, as Standard Webhooks specifies it.
 fn body(row: &NotificationRow, rows: &Rows) -> String {
     let run = &rows.run;
     let body = json!({
@@ -112,7 +112,7 @@ fn notice(row: &Row) -> Result<Notice, StoreError> {
 
 impl SqlStore {
     async fn do_all(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, StoreError> {
-        self.backend.write(statements).await.map_err(unguarded)
+        self.backend.write(statements).await.map_err(into_store_error)
     }
 
     /// Newest first.
@@ -146,7 +146,7 @@ impl SqlStore {
         found.first().map_or(Ok(0), |row| row.int(0).map(i64::unsigned_abs))
     }
 
-    /// Those in `which`, or all there are.
+    /// Marks the notifications in `which`, or all, as read.
     pub async fn mark_read(&self, owner: ActorId, which: Option<&[(RunId, u64)]>) -> Result<(), StoreError> {
         let all = "INSERT INTO notification_reads (actor_id, run_id, seq, at) SELECT n.owner, n.run_id, n.seq, now_ms() \
             FROM notifications n WHERE n.owner = ?1";
@@ -184,7 +184,7 @@ impl SqlStore {
         self.do_all(vec![Statement::new(insert("webhooks", WEBHOOK, ""), values)]).await.map(drop)
     }
 
-    /// With its deliveries. False when the owner has no such webhook.
+    /// Deletes the webhook with its deliveries. False when the owner has no such webhook.
     pub async fn remove_webhook(&self, owner: ActorId, webhook: Uuid) -> Result<bool, StoreError> {
         let removed = "DELETE FROM webhooks WHERE id = ?1 AND owner = ?2 RETURNING id";
         let orphaned = "DELETE FROM webhook_deliveries WHERE webhook_id = ?1 \
@@ -227,7 +227,8 @@ impl SqlStore {
         self.do_all(vec![Statement::new(insert("webhook_deliveries", DELIVERY, ""), values)]).await.map(drop)
     }
 
-    /// Claims up to `limit` deliveries that are due, for `hold`; each counts as an attempt. The database's clock decides.
+    /// Claims up to `limit` due deliveries and counts an attempt for each. The claim ends after `hold` by the
+    /// database's clock, so the deliveries of a sender that died are sent again.
     pub async fn take_due(&self, limit: usize, hold: Duration) -> Result<Vec<(Delivery, Webhook)>, StoreError> {
         let hold = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX / 4);
         let take = Statement::new(format!("{TAKE}{DELIVERY}"), vec![Value::from(hold), Value::from(limit)]);

@@ -1,5 +1,8 @@
-//! Telling other processes that there is something new. A hint only shortens their wait; polling is
-//! the guarantee. Never sent inside a write transaction: the server serialises those on one lock.
+//! `NOTIFY` and `LISTEN`: tells other processes that something was committed. A hint only shortens their wait; they
+//! also poll, so a lost hint loses nothing.
+//!
+//! A hint must not be sent inside a write transaction. PostgreSQL takes one global lock at the commit of a transaction
+//! with `NOTIFY`, so all commits would wait for each other.
 
 use super::pool::{Pool, dial};
 use super::settings::Settings;
@@ -13,28 +16,29 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::AsyncMessage;
 
+/// One `NOTIFY` covers all commits within this time.
 const COALESCE: Duration = Duration::from_millis(50);
 const RECONNECT: Duration = Duration::from_secs(1);
 const SEND: Duration = Duration::from_secs(5);
-/// A listener that heard nothing for this long asks whether anybody is there.
+/// A listener that received nothing for this long checks that the server still answers.
 const QUIET: Duration = Duration::from_secs(15);
 const ANSWER: Duration = Duration::from_secs(5);
 
 pub(crate) struct Hints {
     pending: Arc<AtomicBool>,
-    heard: Arc<Notify>,
+    received: Arc<Notify>,
     listener: Option<AbortHandle>,
 }
 
 impl Hints {
-    /// Listens only on a direct connection: a pooler would give the session to someone else.
+    /// Listens only on a direct connection: a pooler would lend the session to another client.
     pub(crate) fn new(direct: Option<Settings>) -> Hints {
-        let heard = Arc::new(Notify::new());
-        let listener = direct.map(|direct| tokio::spawn(listen(direct, heard.clone())).abort_handle());
-        Hints { pending: Arc::default(), heard, listener }
+        let received = Arc::new(Notify::new());
+        let listener = direct.map(|direct| tokio::spawn(listen(direct, received.clone())).abort_handle());
+        Hints { pending: Arc::default(), received, listener }
     }
 
-    /// One notification for everything committed within the next moment.
+    /// Sends one `NOTIFY` soon. Further calls until then do nothing.
     pub(crate) fn send(&self, pool: &Arc<Pool>) {
         if self.pending.swap(true, Ordering::AcqRel) {
             return;
@@ -48,13 +52,13 @@ impl Hints {
             match timeout_at(deadline, pooled.client.batch_execute("NOTIFY pleach")).await {
                 Ok(Ok(())) => pool.give_back(pooled),
                 Ok(Err(_)) => {}
-                Err(_) => pool.give_up(pooled),
+                Err(_) => pool.discard(pooled),
             }
         });
     }
 
-    pub(crate) async fn heard(&self, at_most: Duration) {
-        let _ = tokio::time::timeout(at_most, self.heard.notified()).await;
+    pub(crate) async fn wait(&self, at_most: Duration) {
+        let _ = tokio::time::timeout(at_most, self.received.notified()).await;
     }
 }
 
@@ -66,16 +70,16 @@ impl Drop for Hints {
     }
 }
 
-async fn listen(direct: Settings, heard: Arc<Notify>) {
+async fn listen(direct: Settings, received: Arc<Notify>) {
     loop {
-        if let Err(error) = listen_once(&direct, &heard).await {
-            tracing::debug!(%error, "listening for hints was interrupted");
+        if let Err(error) = listen_once(&direct, &received).await {
+            tracing::debug!(%error, "the connection that listens for hints was lost");
         }
         tokio::time::sleep(RECONNECT).await;
     }
 }
 
-async fn listen_once(direct: &Settings, heard: &Notify) -> Result<(), StoreError> {
+async fn listen_once(direct: &Settings, received: &Notify) -> Result<(), StoreError> {
     let (client, mut connection) = dial(direct).await.map_err(|failure| failure.error)?;
     let messages = futures::stream::poll_fn(move |context| connection.poll_message(context));
     let mut messages = std::pin::pin!(messages);
@@ -88,13 +92,13 @@ async fn listen_once(direct: &Settings, heard: &Notify) -> Result<(), StoreError
                 answer.map_err(|error| super::translate(&error))?;
                 deadline = None;
                 quiet_since = Instant::now();
-                // What was committed before this moment was not heard.
-                heard.notify_waiters();
+                // Hints of commits before this moment were missed, so the waiters must look now.
+                received.notify_waiters();
             }
             message = messages.next() => match message {
                 Some(Ok(AsyncMessage::Notification(_))) => {
                     quiet_since = Instant::now();
-                    heard.notify_waiters();
+                    received.notify_waiters();
                 }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(super::translate(&error)),
@@ -102,7 +106,7 @@ async fn listen_once(direct: &Settings, heard: &Notify) -> Result<(), StoreError
             },
             () = tokio::time::sleep_until(deadline.unwrap_or(quiet_since + QUIET)) => {
                 if deadline.is_some() {
-                    return Err(StoreError::Unavailable("the listening connection does not answer".into()));
+                    return Err(StoreError::Unavailable("the connection that listens for hints does not answer".into()));
                 }
                 asking = Box::pin(client.batch_execute("SELECT 1"));
                 deadline = Some(Instant::now() + ANSWER);

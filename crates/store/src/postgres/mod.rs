@@ -1,5 +1,6 @@
-//! PostgreSQL, for several machines: every batch is one pipelined transaction on a pooled connection.
-//! Statements are unnamed and typed, so a pooler in transaction mode may sit in between.
+//! The PostgreSQL backend, for several processes on several machines. Every batch is one pipelined transaction on a
+//! pooled connection. Statements are not prepared by name, so a pooler in transaction mode may stand in between. It
+//! must not know any table.
 
 mod hints;
 mod password;
@@ -29,20 +30,21 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Error};
 
 const CONNECTIONS: usize = 8;
-/// Serialisation failures and deadlocks: the same batch again.
+/// The most retries of a batch after a serialization failure or a deadlock.
 const TRIES: u32 = 5;
-/// The protocol counts parameters in 16 bits.
+/// The most parameters in one statement: the protocol counts them in 16 bits.
 const PARAMETERS: usize = 60_000;
 
-/// How long a batch or a query may take, from asking for a connection to its last row.
+/// The limit for a batch or a query, from asking for a connection to its last row.
 const USUAL: Duration = Duration::from_secs(10);
-/// The same for an operator's work on a whole database.
+/// The same limit for maintenance of a whole database.
 const LONG: Duration = Duration::from_secs(600);
-/// Any server answers `BEGIN` at once. One that does not for this long is taken to be silent.
+/// The limit for the answer to `BEGIN`. Every server answers it at once, so one that does not is taken to be dead.
 const SILENT: Duration = Duration::from_secs(5);
-/// A commit that was sent is waited for at least this long: its fate is worth more than the time.
+/// The least time to wait for the answer to a `COMMIT`, even past the deadline. Not knowing whether it happened costs
+/// more.
 const COMMIT: Duration = Duration::from_secs(2);
-/// The server ends a transaction whose client has gone silent, so that its locks are not waited for.
+/// The server ends a transaction whose client sends nothing for this long, so that nobody waits for its locks.
 const ABANDONED_MS: u128 = 5_000;
 
 pub(crate) struct Postgres {
@@ -61,13 +63,13 @@ impl Postgres {
         Ok(postgres)
     }
 
-    /// A server that may lose what it confirmed cannot keep our promises.
+    /// Refuses a server that may lose a commit that it has confirmed.
     async fn refuse_volatile(&self) -> Result<(), StoreError> {
         let query = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes') AND setting = 'off'";
         match self.read(Statement::new(query, vec![])).await?.first() {
             None => Ok(()),
             Some(row) => Err(StoreError::Unusable(format!(
-                "the PostgreSQL server runs with {} = off and may lose what it confirmed; turn it on",
+                "the PostgreSQL server runs with {} = off and may lose commits that it has confirmed; turn it on",
                 row.text(0)?
             ))),
         }
@@ -78,7 +80,7 @@ impl Postgres {
         match timeout_at(deadline, pipeline(&pooled.client, batch, limit)).await {
             Ok(Ok(rows)) => self.commit(pooled, deadline).await.map(|()| rows),
             Ok(Err(Interrupted::Silent(error))) => {
-                self.pool.give_up(pooled);
+                self.pool.discard(pooled);
                 Err(Interrupted::Silent(error))
             }
             Ok(Err(interrupted)) => {
@@ -88,7 +90,7 @@ impl Postgres {
                 Err(interrupted)
             }
             Err(_) => {
-                self.pool.give_up(pooled);
+                self.pool.discard(pooled);
                 Err(Interrupted::Store(no_answer(limit)))
             }
         }
@@ -103,8 +105,8 @@ impl Postgres {
             }
             Ok(Err(error)) => Err(Interrupted::at_commit(error)),
             Err(_) => {
-                self.pool.give_up(pooled);
-                Err(Interrupted::Unknown("a commit was not confirmed in time".into()))
+                self.pool.discard(pooled);
+                Err(Interrupted::Unknown("the server did not confirm a commit in time".into()))
             }
         }
     }
@@ -116,7 +118,7 @@ impl Postgres {
             match self.attempt(&batch, limit, deadline).await {
                 Ok(rows) => return Ok(rows),
                 Err(Interrupted::Retry(_)) if tries < TRIES => tries += 1,
-                // An idle connection may have died unnoticed: once more, on another one.
+                // An idle connection may have died without notice. Try once more, on another connection.
                 Err(Interrupted::Lost(_) | Interrupted::Silent(_)) if !lost => lost = true,
                 Err(Interrupted::Refused(refusal)) => return Err(refusal),
                 Err(Interrupted::Unknown(what)) => return Err(WriteError::Unknown(what)),
@@ -148,7 +150,7 @@ impl Postgres {
                     return Err(translate(&error));
                 }
                 Err(_) => {
-                    self.pool.give_up(pooled);
+                    self.pool.discard(pooled);
                     return Err(no_answer(limit));
                 }
             }
@@ -157,21 +159,21 @@ impl Postgres {
 }
 
 fn no_answer(limit: Duration) -> StoreError {
-    StoreError::Unavailable(format!("it did not answer within {} s", limit.as_secs()))
+    StoreError::Unavailable(format!("the server did not answer within {} s", limit.as_secs()))
 }
 
 type Rows = Vec<Vec<Row>>;
 
 /// Why one attempt did not commit.
 enum Interrupted {
-    /// The server asked for the same again.
+    /// A serialization failure, a deadlock or a lock that was not available. The same batch may succeed.
     Retry(StoreError),
     Refused(WriteError),
-    /// Gone before the commit was sent.
+    /// The connection was lost before `COMMIT` was sent, so nothing is committed.
     Lost(StoreError),
-    /// There, and not answering.
+    /// The connection is open, and the server does not answer.
     Silent(StoreError),
-    /// Gone while committing.
+    /// The connection was lost after `COMMIT` was sent.
     Unknown(String),
     Store(StoreError),
 }
@@ -195,8 +197,13 @@ impl Interrupted {
     }
 }
 
-/// Everything is sent at once; answers are judged in order, so the first failure is the real one.
-/// The limits are the transaction's own: nothing is left behind in a session that a pooler lends to others.
+/// Sends all statements before it reads the first answer, so a batch takes one round trip before its `COMMIT`. Each
+/// future is polled once to send its statement. `COMMIT` is not sent with them, because guards are checked here.
+///
+/// Answers are read in order: the first failure is the cause, and the later ones only say that the transaction is
+/// aborted. They are read all the same, so that the connection is ready for `ROLLBACK`.
+///
+/// `SET LOCAL` ends with the transaction. A pooler lends the session to others, so nothing may remain set in it.
 async fn pipeline(client: &Client, batch: &[Statement], limit: Duration) -> Result<Rows, Interrupted> {
     let begin = format!(
         "BEGIN; SET LOCAL statement_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {ABANDONED_MS}",
@@ -232,7 +239,7 @@ async fn pipeline(client: &Client, batch: &[Statement], limit: Duration) -> Resu
     failure.map_or(Ok(all), Err)
 }
 
-/// The rows, and how many were touched.
+/// The result rows, and the number of rows that were touched.
 async fn execute(client: &Client, statement: &Statement) -> Result<(Vec<Row>, u64), Error> {
     let width = statement.rows.first().map_or(1, |row| row.len().max(1));
     let together =
@@ -281,7 +288,7 @@ fn decoded(row: &tokio_postgres::Row) -> Result<Row, Error> {
     (0..row.len()).map(value).collect::<Result<_, _>>().map(Row)
 }
 
-/// The connection is gone, or will be: another one may do.
+/// Whether the connection is lost or will be, so that another connection may work.
 fn is_lost(error: &Error) -> bool {
     let ending = [
         SqlState::ADMIN_SHUTDOWN,
@@ -292,12 +299,12 @@ fn is_lost(error: &Error) -> bool {
     ];
     match error.code() {
         Some(code) => ending.contains(code) || code.code().starts_with("08"),
-        // Without the server's word it is the connection that failed, or our own decoding.
+        // Without a code from the server, either the connection failed or our own decoding.
         None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
     }
 }
 
-/// It answered, and could not do it in time or beside the others.
+/// Whether the server answered that it could not finish in time or because of other transactions.
 fn is_busy(code: &SqlState) -> bool {
     let waited = [
         SqlState::T_R_SERIALIZATION_FAILURE,
@@ -315,15 +322,15 @@ fn translate(error: &Error) -> StoreError {
         Some(&SqlState::DISK_FULL) => StoreError::Full(message),
         _ if is_lost(error) => StoreError::Unavailable(message),
         Some(code) if is_busy(code) => StoreError::Busy(message),
-        Some(_) => StoreError::Unusable(format!("the database refused: {message}")),
+        Some(_) => StoreError::Unusable(format!("the database reported an error: {message}")),
         None => match error.source() {
             Some(source) if source.is::<TlsRefused>() => StoreError::Unusable(source.to_string()),
-            _ => StoreError::Unusable(format!("the database refused: {message}")),
+            _ => StoreError::Unusable(format!("the database reported an error: {message}")),
         },
     }
 }
 
-/// The cause is what a person can act on.
+/// The message with its cause, which is what a person can act on.
 fn chain(error: &Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
@@ -346,15 +353,15 @@ impl Backend for Postgres {
         self.read_within(LONG, &query).await
     }
 
-    fn alone_with(&self, table: &'static str) -> String {
+    fn lock_table(&self, table: &'static str) -> String {
         format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
     }
 
-    fn hint(&self) {
+    fn send_hint(&self) {
         self.hints.send(&self.pool);
     }
 
-    async fn hinted(&self, at_most: Duration) {
-        self.hints.heard(at_most).await;
+    async fn wait_for_hint(&self, at_most: Duration) {
+        self.hints.wait(at_most).await;
     }
 }

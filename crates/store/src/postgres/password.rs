@@ -1,5 +1,5 @@
-//! Where a password is looked for when the URL has none: a file named for this program, `PGPASSWORD`, then the
-//! password file of libpq.
+//! Finds the password when the URL has none: first in the file that `PLEACH_DATABASE_PASSWORD_FILE` names, then in
+//! `PGPASSWORD`, then in the password file of libpq. A password must not get into an error.
 
 use super::settings::Variables;
 use crate::StoreError;
@@ -26,7 +26,7 @@ pub(crate) fn find(config: &Config, variables: &Variables) -> Result<Option<Stri
     in_password_file(&path, &Wanted::of(config, variables))
 }
 
-/// Which connection the password is for.
+/// The connection that needs a password.
 struct Wanted {
     host: String,
     port: String,
@@ -63,10 +63,11 @@ fn in_password_file(path: &Path, wanted: &Wanted) -> Result<Option<String>, Stor
     };
     let lines = text.lines().filter(|line| !line.starts_with('#')).map(fields);
     let Some(mut found) = lines.into_iter().find(|fields| wanted.fits(fields)) else { return Ok(None) };
+    // Only a file that would be used is refused for its mode.
     let mode = std::fs::metadata(path).map_or(0, |found| found.permissions().mode() & 0o777);
     if mode & 0o077 != 0 {
         return Err(StoreError::Unusable(format!(
-            "the password file {} has mode {mode:o}, so others may read it; it was not used. Run `chmod 600 {}`",
+            "the password file {} has mode {mode:o}, so other users may read it; it was not used. Run `chmod 600 {}`",
             path.display(),
             path.display()
         )));
@@ -74,7 +75,7 @@ fn in_password_file(path: &Path, wanted: &Wanted) -> Result<Option<String>, Stor
     Ok(found.pop())
 }
 
-/// `host:port:database:user:password`, where a backslash takes the next character as it is.
+/// Splits `host:port:database:user:password`. A backslash makes the next character a plain one.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();

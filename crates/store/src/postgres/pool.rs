@@ -1,5 +1,6 @@
-//! A few connections to PostgreSQL, replaced when they are lost or fall silent. No session state is kept on them, so
-//! any of them may be a pooler's.
+//! A pool of connections to PostgreSQL. A connection that is lost or does not answer is replaced. No session state is
+//! kept on a connection, so it may go through a pooler. It must not know transactions: whoever takes a connection ends
+//! its own.
 
 use super::settings::{CONNECT, Settings, SslMode};
 use super::tls::Encrypted;
@@ -14,11 +15,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Connection, Error, Socket};
 
-/// A connection that nobody used for this long is asked whether it still answers before it is relied upon.
+/// A connection that was idle for this long is probed before it is used.
 const STALE: Duration = Duration::from_secs(2);
-/// How long it may take to say so.
+/// The limit for the answer to a probe.
 const PROBE: Duration = Duration::from_secs(1);
-/// How long a statement is asked to stop.
+/// The limit for a request to cancel a statement.
 const CANCEL: Duration = Duration::from_secs(5);
 const BETWEEN_TRIES: Duration = Duration::from_millis(250);
 
@@ -31,11 +32,13 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct Idle {
     connections: Vec<(Connected, Instant)>,
-    /// Raised when one was found silent: those of an older generation are not used again.
+    /// Raised when a connection does not answer. Connections of an older generation are not used again, because they
+    /// probably went the same way.
     generation: u64,
 }
 
-/// A client with the task that carries its bytes, which ends with it whatever the server does.
+/// A client with the task that reads and writes its socket. Dropping the client aborts the task, even if the server
+/// hangs.
 pub(crate) struct Connected {
     client: Client,
     task: AbortHandle,
@@ -55,7 +58,8 @@ impl Drop for Connected {
     }
 }
 
-/// Goes back to the pool only by `give_back`: one that was dropped half-way is closed, which rolls back.
+/// A connection in use. Only `give_back` returns it to the pool. Dropping it, for example in a cancelled future, closes
+/// it, and so the server rolls its transaction back.
 pub(crate) struct Pooled<'a> {
     pub client: Connected,
     generation: u64,
@@ -64,16 +68,16 @@ pub(crate) struct Pooled<'a> {
 
 /// Why no connection was made.
 pub(crate) struct ConnectFailure {
-    /// The server is there and will let us in once it has started or recovered.
+    /// The server is starting up or recovering, and will accept connections after that.
     pub starting: bool,
     pub error: StoreError,
 }
 
-/// A new connection, with what carries its bytes, in the time it may take.
+/// Opens a connection within `CONNECT`. The caller must poll the `Connection`, which reads and writes the socket.
 pub(crate) async fn dial(settings: &Settings) -> Result<(Client, Connection<Socket, Encrypted>), ConnectFailure> {
     let first = dial_once(settings).await;
     match first {
-        // As libpq: a server that wants no TLS, or cannot, is spoken to without.
+        // With sslmode=prefer libpq tries again without TLS when the server refuses TLS. So do we.
         Err(Refused::Server(error)) if settings.mode == SslMode::Prefer && wants_plain(&error) => {
             let mut plain = settings.clone();
             plain.config.ssl_mode(tokio_postgres::config::SslMode::Disable);
@@ -104,7 +108,10 @@ impl Refused {
             },
             Refused::Silent => ConnectFailure {
                 starting: false,
-                error: StoreError::Unavailable(format!("it let nobody in within {} s", CONNECT.as_secs())),
+                error: StoreError::Unavailable(format!(
+                    "the server did not accept a connection within {} s",
+                    CONNECT.as_secs()
+                )),
             },
         }
     }
@@ -122,10 +129,10 @@ impl Pool {
         Pool { settings, idle: Mutex::default(), slots: Semaphore::new(size) }
     }
 
-    /// The first connection of a process. A server that is starting up is waited for; `waiting` is told once.
-    pub(crate) async fn open(&self, patience: Duration, waiting: fn(&str)) -> Result<(), StoreError> {
-        let deadline = Instant::now() + patience;
-        let mut told = false;
+    /// Opens the first connection of a process. It waits for a server that is starting up, and calls `on_wait` once.
+    pub(crate) async fn open(&self, startup_wait: Duration, on_wait: fn(&str)) -> Result<(), StoreError> {
+        let deadline = Instant::now() + startup_wait;
+        let mut reported = false;
         loop {
             match self.connect().await {
                 Ok(client) => {
@@ -133,8 +140,8 @@ impl Pool {
                     return Ok(());
                 }
                 Err(failure) if failure.starting && Instant::now() < deadline => {
-                    if !std::mem::replace(&mut told, true) {
-                        waiting(&failure.error.to_string());
+                    if !std::mem::replace(&mut reported, true) {
+                        on_wait(&failure.error.to_string());
                     }
                     tokio::time::sleep(BETWEEN_TRIES).await;
                 }
@@ -144,7 +151,7 @@ impl Pool {
     }
 
     pub(crate) async fn take(&self, deadline: Instant) -> Result<Pooled<'_>, StoreError> {
-        let busy = |_| StoreError::Unavailable("every connection waits for an answer".into());
+        let busy = |_| StoreError::Unavailable("all connections of the pool are in use".into());
         let slot = timeout_at(deadline, self.slots.acquire()).await.map_err(busy)?;
         let slot = slot.map_err(|_| StoreError::Unavailable("the pool was closed".into()))?;
         while let Some((client, since, generation)) = self.take_idle() {
@@ -155,12 +162,12 @@ impl Pool {
             match asked {
                 Ok(Ok(_)) => return Ok(Pooled { client, generation, _slot: slot }),
                 Ok(Err(_)) => {}
-                Err(_) => self.distrust(),
+                Err(_) => self.drop_idle(),
             }
         }
         let generation = self.idle().generation;
         let client = timeout_at(deadline, self.connect()).await;
-        let late = |_| StoreError::Unavailable("no connection was made in time".into());
+        let late = |_| StoreError::Unavailable("the server did not accept a connection in time".into());
         let client = client.map_err(late)?.map_err(|failure| failure.error)?;
         Ok(Pooled { client, generation, _slot: slot })
     }
@@ -179,19 +186,19 @@ impl Pool {
         }
     }
 
-    /// It did not answer in time: the server is asked to stop whatever it does for it, and the others that were made
-    /// beside it are not relied upon either.
-    pub(crate) fn give_up(&self, pooled: Pooled<'_>) {
-        self.distrust();
+    /// Drops a connection that did not answer in time. The server is asked to cancel its statement, so that its locks
+    /// are freed. The idle connections are dropped too.
+    pub(crate) fn discard(&self, pooled: Pooled<'_>) {
+        self.drop_idle();
         let (token, tls) = (pooled.client.cancel_token(), self.settings.tls.clone());
         tokio::spawn(async move {
             if let Ok(Err(error)) = timeout(CANCEL, token.cancel_query(tls)).await {
-                tracing::debug!(%error, "a statement could not be canceled");
+                tracing::debug!(%error, "the server did not cancel a statement");
             }
         });
     }
 
-    fn distrust(&self) {
+    fn drop_idle(&self) {
         let mut idle = self.idle();
         idle.generation += 1;
         idle.connections.clear();

@@ -1,5 +1,5 @@
-//! How PostgreSQL is reached: the URL, completed by the variables and files that libpq reads too.
-//! A password is taken from the first place that has one, and never shown.
+//! How to reach PostgreSQL: the URL, completed by the variables and files that libpq reads. The URL comes first. A
+//! password must not get into an error.
 
 use super::password;
 use super::tls::{Connector, Roots, Verification};
@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode as Wire};
 
-/// From the first byte sent until the server has let us in.
+/// The limit for opening a connection, from the first byte until the server has authenticated us.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
-/// How long sent bytes may go unacknowledged before the kernel gives the connection up.
+/// After sent bytes are unacknowledged for this long, the kernel closes the connection.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ pub type Variables = BTreeMap<String, String>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SslMode {
     Disable,
-    /// TLS where the server offers it, without checking who it is.
+    /// TLS if the server offers it, without checking its certificate.
     Prefer,
     Require,
     VerifyCa,
@@ -71,7 +71,7 @@ impl Settings {
         let (mode, tls) = connector(mode, root.as_deref())?;
         let local =
             !config.get_hosts().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
-        // A server speaks no TLS on its Unix socket; libpq ignores the mode there too.
+        // A server does not use TLS on its Unix socket. libpq ignores the mode there too.
         let mode = if local { SslMode::Disable } else { mode };
         config.ssl_mode(match mode {
             SslMode::Disable => Wire::Disable,
@@ -87,7 +87,7 @@ impl Settings {
     }
 }
 
-/// As libpq reads them: `require` with a root certificate checks who signed, and `system` checks the name as well.
+/// The same meaning as in libpq: `require` with a root certificate checks the signer, and with `system` the name too.
 fn connector(mode: SslMode, root: Option<&str>) -> Result<(SslMode, Connector), StoreError> {
     let mode = match (mode, root) {
         (SslMode::Require, Some("system")) => SslMode::VerifyFull,
@@ -106,7 +106,7 @@ fn connector(mode: SslMode, root: Option<&str>) -> Result<(SslMode, Connector), 
     Ok((mode, Connector::new(verification, roots)?))
 }
 
-/// What this program reads itself and the client library does not know.
+/// The URL parameters that this program reads, because the client library does not know them.
 #[derive(Default)]
 struct TlsParameters {
     mode: Option<String>,
@@ -115,7 +115,7 @@ struct TlsParameters {
 
 fn without_tls_parameters(url: &str) -> (String, TlsParameters) {
     let mut own = TlsParameters::default();
-    // A password may hold a question mark: parameters begin after the host.
+    // A password may contain a question mark, so the search for parameters begins after the `@`.
     let host = url.find('@').map_or(0, |at| at + 1);
     let Some(start) = url[host..].find('?').map(|at| host + at) else { return (url.to_owned(), own) };
     let mut others = Vec::new();
@@ -132,7 +132,7 @@ fn without_tls_parameters(url: &str) -> (String, TlsParameters) {
     (format!("{}{rest}", &url[..start]), own)
 }
 
-/// A connection that the network has dropped is noticed, unless the URL says how.
+/// Sets timeouts and keepalives, so that a connection that the network dropped is noticed. Values in the URL stay.
 fn keep_alive(config: &mut Config) {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT);
@@ -148,7 +148,7 @@ fn keep_alive(config: &mut Config) {
     }
 }
 
-/// An address without a name is its own name: TLS needs one.
+/// Uses an address as the host name when the URL has no name, because TLS needs one.
 fn name_hosts(config: &mut Config) {
     if config.get_hosts().is_empty() {
         let addresses: Vec<String> = config.get_hostaddrs().iter().map(ToString::to_string).collect();

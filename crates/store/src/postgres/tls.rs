@@ -1,4 +1,5 @@
-//! TLS to PostgreSQL: how much of the server's certificate is checked, against which roots, and why it was refused.
+//! TLS to PostgreSQL: how much of the server's certificate is checked, against which roots, and the error when it is
+//! refused. It must not know `sslmode`; `settings` translates it.
 
 use crate::StoreError;
 use rustls::client::WebPkiServerVerifier;
@@ -24,7 +25,7 @@ use tokio_rustls::client::TlsStream as Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verification {
     None,
-    /// Signed by a root that is trusted, whatever name it is for.
+    /// The certificate must be signed by a trusted root. Its name may be any.
     Signer,
     SignerAndName,
 }
@@ -84,10 +85,10 @@ impl Roots {
         match (store.is_empty(), self) {
             (false, _) => Ok(store),
             (true, Roots::System) => Err(StoreError::Unusable(
-                "this system has no root certificates to check the database's with; install ca-certificates, or name a file with sslrootcert".into(),
+                "this system has no root certificates to check the certificate of the database with; install ca-certificates, or name a file with sslrootcert".into(),
             )),
             (true, Roots::File(path)) => {
-                Err(StoreError::Unusable(format!("the root certificate file {} holds no certificate", path.display())))
+                Err(StoreError::Unusable(format!("the root certificate file {} has no certificate in it", path.display())))
             }
         }
     }
@@ -111,7 +112,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
         match chain.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            // The name is judged last: the signer was found good.
+            // The verifier checks the name last, so this error means that the signer is trusted.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.name => Ok(ServerCertVerified::assertion()),
@@ -142,7 +143,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The server was reached and is not who it should be, or speaks no TLS that we do.
+/// The server was reached, and its certificate was refused or the handshake failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct TlsRefused(String);
@@ -158,13 +159,13 @@ fn refused(error: io::Error, host: &str) -> Box<dyn Error + Send + Sync> {
         rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
             let names = if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") };
             format!(
-                "its certificate is for {names}, and not for {host}; connect by a name that it has, or use sslmode=verify-ca"
+                "its certificate is for {names} and not for {host}; connect by a name that the certificate has, or use sslmode=verify-ca"
             )
         }
         rustls::Error::InvalidCertificate(problem) => format!("its certificate is not valid: {problem}"),
         other => other.to_string(),
     };
-    Box::new(TlsRefused(format!("the TLS connection to {host} was given up: {why}")))
+    Box::new(TlsRefused(format!("the TLS connection to {host} failed: {why}")))
 }
 
 impl MakeTlsConnect<Socket> for Connector {
@@ -172,7 +173,8 @@ impl MakeTlsConnect<Socket> for Connector {
     type TlsConnect = Handshake;
     type Error = Infallible;
 
-    /// Asked for every connection, also for those that do without TLS and have no name.
+    /// The library calls this for every connection, also for one without TLS and without a host name. So it must not
+    /// fail.
     fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
         Ok(Handshake { config: self.config.clone(), host: host.to_owned() })
     }
@@ -192,7 +194,7 @@ impl TlsConnect<Socket> for Handshake {
         Box::pin(async move {
             let Handshake { config, host } = self;
             let name = ServerName::try_from(host.clone())
-                .map_err(|_| TlsRefused(format!("{host} is no name that a certificate can be for")))?;
+                .map_err(|_| TlsRefused(format!("a certificate cannot be for the name {host}")))?;
             let session = TlsConnector::from(config).connect(name, socket).await;
             session.map(Encrypted).map_err(|error| refused(error, &host))
         })
@@ -202,7 +204,7 @@ impl TlsConnect<Socket> for Handshake {
 pub(crate) struct Encrypted(Session<Socket>);
 
 impl TlsStream for Encrypted {
-    /// Binds the password's proof to the server's certificate, so that nobody in between can pass it on.
+    /// Binds the SCRAM exchange to the server's certificate, so that a man in the middle cannot relay it.
     fn channel_binding(&self) -> ChannelBinding {
         let certificates = self.0.get_ref().1.peer_certificates();
         let digest = certificates.and_then(|chain| chain.first()).and_then(|own| end_point(own));
@@ -210,7 +212,8 @@ impl TlsStream for Encrypted {
     }
 }
 
-/// RFC 5929: the certificate's digest by its own signature's hash. Signatures without one bind nothing.
+/// `tls-server-end-point` of RFC 5929: the digest of the certificate by the hash function of its own signature. `None`
+/// for a signature that has no such function.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: [u8; 7] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
@@ -220,7 +223,7 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (id, _) = element(algorithm)?;
     let (family, [last]) = id.split_last_chunk::<1>()?;
     let bits = match (family == RSA, family == ECDSA, last) {
-        // MD5 and SHA-1 are replaced by SHA-256.
+        // RFC 5929 replaces MD5 and SHA-1 by SHA-256.
         (true, _, 4 | 5 | 11) | (_, true, 2) => 256,
         (true, _, 12) | (_, true, 3) => 384,
         (true, _, 13) | (_, true, 4) => 512,
@@ -233,7 +236,7 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The contents of the first DER element, and what follows it.
+/// The content of the first DER element, and the bytes after it.
 fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&[_tag, short], rest) = der.split_first_chunk::<2>()?;
     let (length, rest) = match short {

@@ -1,10 +1,10 @@
-//! Conditions and orders that many queries share.
+//! Conditions, orders and limits that many queries share. The caller's query must have a `WHERE` already.
 
 use super::{Query, Value, id};
 use runtime::ports::Slice;
 use uuid::Uuid;
 
-/// Lists that ask for no particular length.
+/// The length of a page. Zero means that the caller did not say one.
 pub(crate) fn page(limit: usize) -> usize {
     if limit == 0 { 100 } else { limit }
 }
@@ -20,7 +20,7 @@ pub(crate) fn equals(query: &mut Query, column: &str, key: Option<Value>) {
     }
 }
 
-/// Ids are in the order of time.
+/// Ids are UUIDs of version 7, so their order is the order of creation.
 pub(crate) fn older(query: &mut Query, before: Option<impl Into<Uuid>>) {
     if let Some(before) = before {
         query.push(" AND id < ").bind(id(before));
@@ -40,7 +40,7 @@ pub(crate) fn oldest<C: Into<Uuid>>(mut query: Query, slice: Slice<C>) -> Query 
     query
 }
 
-/// For rows whose ids are not in the order of time.
+/// Orders by the time of creation, for rows whose ids do not have that order.
 pub(crate) fn in_order_made<C: Into<Uuid>>(query: &mut Query, table: &str, slice: Slice<C>) {
     if let Some(after) = slice.after {
         query.push(" AND (created_at, id) > (SELECT c.created_at, c.id FROM ").push(table).push(" c WHERE c.id = ");

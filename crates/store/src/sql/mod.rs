@@ -1,7 +1,8 @@
-//! Statements as data: written once, run by either database. Nothing here knows which one.
+//! Statements, values and rows that both databases use. It must not know any table.
 //!
-//! The portable subset: placeholders `?1`…, `now_ms()` for the database's clock, `instr` for a
-//! substring, and `FOR UPDATE SKIP LOCKED` where a claim must not wait. `dialect` turns it into what PostgreSQL reads.
+//! Statements are written in SQLite's dialect: placeholders `?1`…, `instr` for a substring, and `now_ms()`, a function
+//! of ours, for the database's clock. `FOR UPDATE SKIP LOCKED` is added where a claim must not wait for another; SQLite
+//! drops it. `dialect` turns a statement into PostgreSQL's.
 
 mod conditions;
 
@@ -13,7 +14,7 @@ use std::str::FromStr;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-/// A bound value. A missing one still has a type: PostgreSQL wants it with the statement.
+/// A bound value. A NULL has a type too, because PostgreSQL gets the types with the statement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Int(Option<i64>),
@@ -22,13 +23,13 @@ pub(crate) enum Value {
     Bytes(Option<Vec<u8>>),
 }
 
-/// An id as the text it is on both databases. Every row has several: none of them is worth a string of its own.
+/// An id as text, the way both databases store it. Every row has several, so it is kept without an allocation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Id([u8; Hyphenated::LENGTH]);
 
 impl Id {
     pub(crate) fn as_str(&self) -> &str {
-        // Digits and hyphens.
+        // Always valid: it has only hexadecimal digits and hyphens.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -64,7 +65,7 @@ impl From<usize> for Value {
 }
 
 impl From<String> for Value {
-    /// PostgreSQL has no NUL in text, and a model may well write one.
+    /// PostgreSQL refuses NUL in text, and a model may write one.
     fn from(text: String) -> Self {
         Value::Text(Some(if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }))
     }
@@ -104,21 +105,21 @@ pub(crate) fn optional_id(given: Option<impl Into<Uuid>>) -> Value {
     given.map_or(Value::Text(None), id)
 }
 
-/// Why a batch was turned down: what the guarded statement was there to protect.
+/// What a guarded statement protects. It is the reason when the batch is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// The run's lease and the end of its log.
     Head,
-    /// The version of one entity, or that it does not exist yet.
+    /// The version of an entity, or that the entity does not exist yet.
     Entity(Uuid),
 }
 
-/// One statement with one or more rows of values.
+/// A statement with one or more rows of parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub sql: Cow<'static, str>,
     pub rows: Vec<Vec<Value>>,
-    /// It must touch a row, or the whole batch is rolled back.
+    /// If set, the statement must touch a row; otherwise the whole batch is rolled back.
     pub guard: Option<Guard>,
 }
 
@@ -127,7 +128,8 @@ impl Statement {
         Statement { sql: sql.into(), rows: vec![values], guard: None }
     }
 
-    /// One `INSERT … VALUES (?1, …)` for many rows. The tuple after `VALUES` must be the only place with placeholders.
+    /// One `INSERT … VALUES (?1, …)` for many rows. Only the tuple after `VALUES` may have placeholders, because
+    /// `dialect` repeats the tuple with other numbers.
     pub(crate) fn many(sql: impl Into<Cow<'static, str>>, rows: Vec<Vec<Value>>) -> Statement {
         Statement { sql: sql.into(), rows, guard: None }
     }
@@ -137,7 +139,7 @@ impl Statement {
     }
 }
 
-/// A query under construction: constant text with values bound in between. User text is only ever bound.
+/// A query under construction: constant text with bound values in between. Text of users must be bound, never pushed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     sql: String,
@@ -160,7 +162,7 @@ impl Query {
         self
     }
 
-    /// `(?1, ?2, …)`; an empty list matches nothing.
+    /// `(?1, ?2, …)`. An empty list becomes `(NULL)`, which matches nothing.
     pub(crate) fn bind_list(&mut self, values: impl IntoIterator<Item = Value>) -> &mut Self {
         self.push("(");
         let mut any = false;
@@ -180,7 +182,7 @@ impl Query {
     }
 }
 
-/// A row that came back. Columns are read in order of the select list.
+/// A result row. Columns are read by their number in the select list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Row(pub Vec<Value>);
 
@@ -234,7 +236,10 @@ fn unreadable(column: usize, what: &str) -> StoreError {
     StoreError::Unusable(format!("a stored row cannot be read: column {column} {what}"))
 }
 
-/// The same text for PostgreSQL. `rows` > 1 repeats the tuple of an insert.
+/// The statement in PostgreSQL's dialect. `rows` above 1 repeats the tuple of an insert.
+///
+/// It replaces every `?`, so a statement must not have one in a literal. `statement_timestamp` is used because `now()`
+/// would be the start of the transaction.
 pub(crate) fn dialect(sql: &str, rows: usize) -> String {
     const NOW: &str = "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000 AS BIGINT)";
     let sql = sql.replace("now_ms()", NOW).replace("instr(", "strpos(").replace('?', "$");
@@ -250,7 +255,7 @@ fn insert_parts(sql: &str) -> Option<(&str, &str, &str)> {
     Some((&sql[..start], &sql[start..end], &sql[end..]))
 }
 
-/// The tuple with every placeholder's number raised.
+/// The tuple with `by` added to the number of every placeholder.
 fn shifted(tuple: &str, by: usize) -> String {
     let mut parts = tuple.split('$');
     let mut out = parts.next().unwrap_or_default().to_owned();

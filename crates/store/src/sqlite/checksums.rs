@@ -1,11 +1,12 @@
-//! Checksums of rows that nothing else in the database vouches for. Events are chained, texts are named by their hash,
-//! and projections follow from the logs; documents, tasks, people and tokens are only in their rows. Triggers keep a
-//! checksum beside each, so that a bit that turned over is noticed.
+//! Checksums of rows in a SQLite file, so that a flipped bit is noticed. Events have their hash chain, texts their
+//! hash, and projections can be computed again. Documents, tasks, people and tokens exist only in their rows, so
+//! triggers keep a checksum in each of those rows. A checksum is no protection against somebody who edits the file on
+//! purpose.
 
 use super::schema::{CHECKSUM, Table, tables};
 use crate::StoreError;
 use crate::backend::Backend;
-use crate::log::unguarded;
+use crate::log::into_store_error;
 use crate::sql::{Statement, Value};
 use crate::tables::follows_from_logs;
 use rusqlite::Connection;
@@ -13,10 +14,10 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use std::collections::HashMap;
 
-/// How many rows of a table are named.
+/// The most damaged rows of a table that are listed.
 const NAMED: i64 = 5;
 
-/// Written with every commit of a run, or checked by other means.
+/// Tables without checksums: `jobs` is written by every append, and the others are checked by other means.
 const OTHERS: [&str; 5] = ["jobs", "blobs", "blob_refs", "schema_migrations", "database_notes"];
 
 fn is_guarded(table: &Table) -> bool {
@@ -28,7 +29,7 @@ pub(crate) fn register(connection: &Connection) -> rusqlite::Result<()> {
     connection.create_scalar_function("row_checksum", -1, flags, checksum)
 }
 
-/// FNV-1a: each step can be undone, so no change of a single byte is ever missed.
+/// FNV-1a. Each step is invertible, so a change of a single byte always changes the sum.
 fn checksum(values: &Context<'_>) -> rusqlite::Result<i64> {
     let mut sum: u64 = 0xcbf2_9ce4_8422_2325;
     let mut add = |bytes: &[u8]| {
@@ -55,8 +56,10 @@ fn note(table: &Table) -> (String, String) {
     (format!("checksum:{}", table.name), table.columns().join(","))
 }
 
-/// Every guarded table gets its column once, and again when its columns have changed. The triggers belong to this
-/// connection: other programs can still change the file, and what they change is then told.
+/// Adds the checksum column to every covered table, and computes it again when a migration changed the table's columns.
+///
+/// The triggers are temporary, so they belong to this connection. Another program can still change a row, and `check`
+/// then reports it.
 pub(crate) async fn install(backend: &dyn Backend) -> Result<(), StoreError> {
     let covered = notes(backend).await?;
     let mut statements = Vec::new();
@@ -67,7 +70,7 @@ pub(crate) async fn install(backend: &dyn Backend) -> Result<(), StoreError> {
         }
         statements.extend(triggers(table));
     }
-    backend.write_long(statements).await.map(drop).map_err(unguarded)
+    backend.write_long(statements).await.map(drop).map_err(into_store_error)
 }
 
 async fn notes(backend: &dyn Backend) -> Result<HashMap<String, String>, StoreError> {
@@ -107,14 +110,14 @@ fn triggers(table: &Table) -> [Statement; 2] {
     [after("insert", "INSERT".into()), after("update", format!("UPDATE OF {}", columns.join(", ")))]
 }
 
-/// Rows that are not as they were written, in words.
+/// The rows whose checksum is wrong, as messages.
 pub(crate) async fn check(backend: &dyn Backend) -> Result<Vec<String>, StoreError> {
     let covered = notes(backend).await?;
     let mut damaged = Vec::new();
     for table in tables(backend).await?.iter().filter(|table| is_guarded(table) && table.has_checksum) {
         let (name, columns) = note(table);
         if covered.get(&name) != Some(&columns) {
-            damaged.push(format!("the table {} has other columns than its checksums cover", table.name));
+            damaged.push(format!("the checksums of the table {} do not cover its columns", table.name));
             continue;
         }
         let query = format!(

@@ -1,4 +1,5 @@
-//! Statements on one SQLite connection, and groups of batches in one commit. Knows no threads.
+//! Runs statements on one SQLite connection, and commits a group of batches in one transaction. It must not know
+//! threads.
 
 use crate::StoreError;
 use crate::backend::WriteError;
@@ -12,7 +13,8 @@ pub(crate) type Written = Vec<Vec<Row>>;
 /// Why a whole group was rolled back.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// The disk did not confirm the commit. What was promised cannot be known any more: stop writing.
+    /// The write or the fsync of the commit failed. The kernel may have dropped the dirty pages, so a retry could
+    /// succeed without the data being on disk. The writer must stop.
     Flush(StoreError),
     Store(StoreError),
 }
@@ -29,8 +31,8 @@ impl rusqlite::ToSql for Value {
     }
 }
 
-/// Every batch of the group under its own savepoint, so that a refused one is rolled back alone; then
-/// one commit for all. A batch that has the commit to itself needs no savepoint.
+/// Runs every batch under its own savepoint, so that a refused batch is rolled back alone, then commits once for all. A
+/// single batch needs no savepoint.
 pub(crate) fn commit(connection: &Connection, group: &[&[Statement]]) -> Result<Vec<Result<Written, Guard>>, Failed> {
     let written = write_all(connection, group).and_then(|outcomes| match connection.execute_batch("COMMIT") {
         Ok(()) => Ok(outcomes),
@@ -38,7 +40,7 @@ pub(crate) fn commit(connection: &Connection, group: &[&[Statement]]) -> Result<
         Err(error) => Err(Failed::Store(translate(&error))),
     });
     if written.is_err() && !connection.is_autocommit() {
-        // Nothing to add to the error being returned: an open transaction is only abandoned.
+        // A failure of the rollback adds nothing to the error that is returned.
         let _ = connection.execute_batch("ROLLBACK");
     }
     written
@@ -49,6 +51,7 @@ fn write_all(connection: &Connection, group: &[&[Statement]]) -> Result<Vec<Resu
     plain("BEGIN IMMEDIATE")?;
     let mut outcomes = Vec::with_capacity(group.len());
     let (save, undo, release) = match group {
+        // The new `BEGIN` is for the `COMMIT` that follows in any case.
         [_] => ("", "ROLLBACK; BEGIN", ""),
         _ => ("SAVEPOINT batch", "ROLLBACK TO batch", "RELEASE batch"),
     };
@@ -103,7 +106,7 @@ fn execute(connection: &Connection, statement: &Statement) -> rusqlite::Result<(
     Ok((rows, touched))
 }
 
-/// There is one writer, so nobody to skip.
+/// SQLite has one writer and no row locks, so there is nothing to skip.
 fn without_row_locks(sql: &str) -> Cow<'_, str> {
     const LOCKS: &str = "FOR UPDATE SKIP LOCKED";
     if sql.contains(LOCKS) { Cow::Owned(sql.replace(LOCKS, "")) } else { Cow::Borrowed(sql) }
@@ -126,7 +129,7 @@ pub(crate) fn translate(error: &rusqlite::Error) -> StoreError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(message),
         Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => StoreError::Unavailable(message),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Unusable(format!(
-            "the database file is damaged ({message}); move it away or restore a copy of it"
+            "the database file is damaged ({message}); restore a backup, or move the file away to start a new one"
         )),
         Some(ErrorCode::ReadOnly) => StoreError::Unusable(format!("the database cannot be written: {message}")),
         _ => StoreError::Unusable(format!("the database refused a statement: {message}")),

@@ -1,4 +1,5 @@
-//! SQLite: one writer with group commit and a few readers, or everything inline on one connection.
+//! The SQLite backend: one writer thread with group commit and a few readers, or one connection without threads for the
+//! simulation. It must not know any table.
 
 pub(crate) mod checksums;
 mod execute;
@@ -25,31 +26,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use writer::Writer;
 
-/// Older ones can damage a database whose log is reset while another connection writes.
-const OLDEST: i32 = 3_051_003;
+/// SQLite before 3.51.3 can corrupt a database when the write-ahead log is reset while another connection writes.
+const OLDEST_VERSION: i32 = 3_051_003;
 const BUSY: Duration = Duration::from_secs(5);
+/// The write-ahead log is truncated to this size when it is reset after a checkpoint.
 const LOG_LIMIT: i64 = 64 << 20;
-/// Pages in the log before it is folded into the file: a page that many commits touch is then written there once.
-const FOLD_AFTER: i64 = 4_000;
-/// Bytes in a page of a new database. A commit writes whole pages, one or two of each table and index it touches, and its
-/// rows are small.
+/// A checkpoint runs when the write-ahead log has this many pages. SQLite's default is 1,000. A page that many commits
+/// touch is written to the file once per checkpoint, so fewer checkpoints write less.
+const CHECKPOINT_PAGES: i64 = 4_000;
+/// The page size of a new database; SQLite's default is 4,096. A commit writes whole pages, one or two of each table
+/// and index that it touches, and its rows are small.
 const PAGE: i64 = 2_048;
 const STATEMENTS: usize = 256;
 
 pub(crate) enum Sqlite {
-    /// The writer goes last: whoever closes the file last folds the log into it, and readers cannot.
+    /// Fields drop in this order. The writer must close last: the last connection to close runs the final checkpoint,
+    /// and a read-only connection cannot.
     Threaded {
         readers: Readers,
         writer: Writer,
     },
-    /// Everything happens in the calling task, in the order it is asked for: for the simulation.
+    /// Everything runs in the calling task, in the order of the calls, for the simulation.
     Inline(Mutex<Connection>),
     ReadOnly(Readers),
 }
 
 impl Sqlite {
     pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
-        keep_private(path);
+        create_private(path);
         let connection = writable(Connection::open(path), path, &clock)?;
         let readers = Readers::new(path.to_owned(), clock);
         Ok(Sqlite::Threaded { writer: Writer::start(connection)?, readers })
@@ -61,7 +65,7 @@ impl Sqlite {
         Ok(Sqlite::Inline(Mutex::new(connection)))
     }
 
-    /// Everything this inline database holds, in memory and on another clock.
+    /// A copy of this inline database in memory, with another clock.
     pub(crate) fn copy_to_memory(&self, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
         let Sqlite::Inline(source) = self else {
             return Err(StoreError::Unusable("only an inline database can be copied".into()));
@@ -72,75 +76,77 @@ impl Sqlite {
         Ok(Sqlite::Inline(Mutex::new(copy)))
     }
 
-    /// `None` when there is no database there yet.
+    /// `None` when there is no database at the path.
     pub(crate) fn open_read_only(path: &Path, clock: Arc<dyn Clock>) -> Result<Option<Sqlite>, StoreError> {
         if !path.exists() {
             return Ok(None);
         }
         let connection = readable(path, &clock)?;
         let known = "SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'";
-        let known: i64 = connection.query_row(known, [], |row| row.get(0)).map_err(|error| named(path, &error))?;
+        let known: i64 = connection.query_row(known, [], |row| row.get(0)).map_err(|error| with_path(path, &error))?;
         Ok((known > 0).then(|| Sqlite::ReadOnly(Readers::new(path.to_owned(), clock))))
     }
 }
 
-/// A new file is its owner's alone, wherever it lies; the log beside it takes its mode from it.
-fn keep_private(path: &Path) {
+/// Creates the file with mode 600, so that only its owner may read it. SQLite gives the write-ahead log the same mode.
+fn create_private(path: &Path) {
     let private = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    // One that is there keeps its mode; one that cannot be made is named when it is opened.
+    // An existing file keeps its mode. If the file cannot be created, opening it fails next and names it.
     drop(private);
 }
 
-/// A connection that writes: durable at every commit, with a log that does not grow without bound.
+/// Configures the connection that writes. `synchronous = FULL` makes every commit fsync the write-ahead log.
 fn writable(
     opened: rusqlite::Result<Connection>,
     path: &Path,
     clock: &Arc<dyn Clock>,
 ) -> Result<Connection, StoreError> {
-    refuse_old()?;
+    refuse_old_version()?;
     let prepare = |connection: &Connection| -> rusqlite::Result<()> {
+        // The page size comes first: it cannot change once the database is in WAL mode.
         connection.pragma_update(None, "page_size", PAGE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
-        connection.pragma_update(None, "wal_autocheckpoint", FOLD_AFTER)?;
-        // What a savepoint may have to undo is kept in memory, not in a file of its own for every commit.
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        // Keeps the undo journal of savepoints in memory. Otherwise every group commit would create a temporary file.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        settle(connection, clock)
+        configure(connection, clock)
     };
-    let connection = opened.map_err(|error| named(path, &error))?;
-    prepare(&connection).map_err(|error| named(path, &error))?;
+    let connection = opened.map_err(|error| with_path(path, &error))?;
+    prepare(&connection).map_err(|error| with_path(path, &error))?;
     Ok(connection)
 }
 
-/// A connection that only reads, the write-ahead log included.
+/// Opens a read-only connection. It reads the write-ahead log too.
 fn readable(path: &Path, clock: &Arc<dyn Clock>) -> Result<Connection, StoreError> {
-    refuse_old()?;
+    refuse_old_version()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| named(path, &error))?;
-    settle(&connection, clock).map_err(|error| named(path, &error))?;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| with_path(path, &error))?;
+    configure(&connection, clock).map_err(|error| with_path(path, &error))?;
     Ok(connection)
 }
 
-fn settle(connection: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
+fn configure(connection: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Plans do not depend on values: otherwise every statement near a partial index is compiled anew each time.
+    // Query plans must not depend on bound values. Otherwise SQLite compiles every statement that may use a partial
+    // index again at each execution.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     checksums::register(connection)?;
     let clock = clock.clone();
     connection.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now().0))
 }
 
-fn refuse_old() -> Result<(), StoreError> {
-    if rusqlite::version_number() >= OLDEST {
+fn refuse_old_version() -> Result<(), StoreError> {
+    if rusqlite::version_number() >= OLDEST_VERSION {
         return Ok(());
     }
     Err(StoreError::Unusable(format!("SQLite {} can damage databases; 3.51.3 or newer is needed", rusqlite::version())))
 }
 
-/// The error with the file it is about.
-fn named(path: &Path, error: &rusqlite::Error) -> StoreError {
+/// The error, with the path of the file.
+fn with_path(path: &Path, error: &rusqlite::Error) -> StoreError {
     match translate(error) {
         StoreError::Unusable(what) => StoreError::Unusable(format!("{}: {what}", path.display())),
         StoreError::Unavailable(what) => StoreError::Unavailable(format!("{}: {what}", path.display())),
@@ -194,15 +200,15 @@ impl Backend for Sqlite {
         Ok(wrong)
     }
 
-    /// There is only one writer, so it is alone already.
-    fn alone_with(&self, _table: &'static str) -> String {
+    /// SQLite has only one writer, so no lock is needed.
+    fn lock_table(&self, _table: &'static str) -> String {
         "SELECT 1".into()
     }
 
-    /// Whoever else could be told reads through this process.
-    fn hint(&self) {}
+    /// Other processes send their requests to this one, so there is nobody to tell.
+    fn send_hint(&self) {}
 
-    async fn hinted(&self, at_most: Duration) {
+    async fn wait_for_hint(&self, at_most: Duration) {
         tokio::time::sleep(at_most).await;
     }
 }

@@ -1,4 +1,5 @@
-//! A few read-only connections. Each read is one short statement, so none holds back a checkpoint.
+//! A pool of read-only connections to a SQLite file. Each read is one statement and holds no transaction afterwards, so
+//! no reader keeps the write-ahead log from being checkpointed for long.
 
 use super::{execute, readable};
 use crate::StoreError;
@@ -31,11 +32,11 @@ impl Readers {
     pub(crate) async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
         let _slot = self.slot().await?;
         let shared = self.shared.clone();
-        let ended = |error| StoreError::Unavailable(format!("a read was cut off: {error}"));
+        let ended = |error| StoreError::Unavailable(format!("the thread of a read ended early: {error}"));
         tokio::task::spawn_blocking(move || shared.read(&query)).await.map_err(ended)?
     }
 
-    /// On the caller's thread.
+    /// Reads on the calling thread, for queries that take less time than a change of threads.
     pub(crate) async fn read_inline(&self, query: &Statement) -> Result<Vec<Row>, StoreError> {
         let _slot = self.slot().await?;
         self.shared.read(query)

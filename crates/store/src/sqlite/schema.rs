@@ -1,10 +1,10 @@
-//! The tables of a SQLite database as they are there, whichever version made them.
+//! The tables and columns of a SQLite database, read from the database itself. So the callers need no list of tables.
 
 use crate::StoreError;
 use crate::backend::Backend;
 use crate::sql::Statement;
 
-/// The column that the file alone has, beside those of the schema.
+/// The column that only SQLite files have. No migration adds it; `checksums` does.
 pub(crate) const CHECKSUM: &str = "checksum";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct Column {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Table {
     pub name: String,
-    /// Without the checksum.
+    /// The columns without the checksum.
     pub columns: Vec<Column>,
     pub has_checksum: bool,
 }

@@ -1,12 +1,13 @@
-//! The write-ahead log beside a SQLite file. SQLite stops reading it at the first frame whose checksum is wrong, which
-//! is right for a write that was cut off and silently drops commits when a bit turned over in the middle.
+//! Checks the write-ahead log of a SQLite file. SQLite stops reading the log at the first frame with a wrong checksum.
+//! That is right after a crash in the middle of a write. After a flipped bit it silently drops every later commit, so
+//! this module looks for a commit behind a bad frame. It must not know SQL; it reads the file format.
 
 use std::path::Path;
 
 const HEADER: usize = 32;
 const FRAME: usize = 24;
 
-/// What is wrong with it, if anything. Only for a log that nobody is writing.
+/// The damage, if there is any. No process may write to the log.
 pub(crate) fn damage(log: &Path) -> Option<String> {
     let bytes = std::fs::read(log).ok()?;
     if bytes.is_empty() {
@@ -28,7 +29,7 @@ pub(crate) fn damage(log: &Path) -> Option<String> {
     let mut bad = None;
     for (index, frame) in frames.chunks_exact(size).enumerate() {
         if frame[8..16] != *salt {
-            // Left over from before the log was begun anew.
+            // A frame with another salt is left over from before the log was reset. Nothing after it should be valid.
             if bad.is_none() {
                 bad = Some(index);
             }
@@ -38,7 +39,7 @@ pub(crate) fn damage(log: &Path) -> Option<String> {
             let commits = word(frame, 4, Order::Big) != 0;
             if commits {
                 return Some(format!(
-                    "frame {first} of the write-ahead log {} is damaged; what was committed after it is not read",
+                    "frame {first} of the write-ahead log {} is damaged; the commits after it are not read",
                     log.display()
                 ));
             }

@@ -1,4 +1,5 @@
-//! The one writer: a thread that gathers batches from many producers and makes them durable together.
+//! Group commit: one thread takes the batches of many callers and commits them with one fsync. It must not know SQL;
+//! `execute` runs the statements.
 
 use super::execute::{self, Failed, Written};
 use crate::StoreError;
@@ -10,9 +11,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How long a commit waits for the producers that shared the last one.
+/// How long a commit waits for the callers that shared the last one.
 const GATHER: Duration = Duration::from_millis(1);
-/// One commit never holds more: the next ones wait for it.
+/// The most batches in one commit. The callers wait for the whole group, so it must not grow without limit.
 const GROUP: usize = 512;
 
 type Answer = Result<Written, WriteError>;
@@ -32,23 +33,28 @@ impl Writer {
         let (requests, inbox) = channel();
         let work = move || Work { connection, inbox, broken: None }.serve();
         let thread = std::thread::Builder::new().name("store-writer".into()).spawn(work);
-        let thread = thread.map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
+        let thread = thread
+            .map_err(|error| StoreError::Unavailable(format!("the writer thread could not be started: {error}")))?;
         Ok(Writer { requests: Some(requests), thread: Some(thread) })
     }
 
-    /// Answers after the commit.
+    /// Returns after the commit is durable.
     pub(crate) async fn write(&self, batch: Vec<Statement>) -> Answer {
-        let gone = || WriteError::Unknown("the writer has ended".into());
+        let gone = || WriteError::Unknown("the writer thread of the database has ended".into());
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.as_ref().ok_or_else(gone)?;
-        let ended = |_| WriteError::Store(StoreError::Unusable("the database's writer has ended; restart".into()));
+        let ended = |_| {
+            WriteError::Store(StoreError::Unusable(
+                "the writer thread of the database has ended; restart the process".into(),
+            ))
+        };
         requests.send(Request { batch, answer }).map_err(ended)?;
         answered.await.map_err(|_| gone())?
     }
 }
 
 impl Drop for Writer {
-    /// What was accepted is finished before the file is closed.
+    /// Commits every accepted batch before the file is closed.
     fn drop(&mut self) {
         drop(self.requests.take());
         if let Some(thread) = self.thread.take() {
@@ -73,7 +79,8 @@ impl Work {
         }
     }
 
-    /// Everything waiting now; and if the last commit was shared, a moment for the others to come back.
+    /// Takes every waiting request. If the last commit was shared, it waits for up to as many requests again: the
+    /// callers of that commit are likely to send their next batch at once. A lone caller never waits.
     fn gather(&self, first: Request, last: usize) -> Vec<Request> {
         let mut group = vec![first];
         group.extend(self.inbox.try_iter().take(GROUP - 1));
@@ -95,17 +102,19 @@ impl Work {
         match execute::commit(&self.connection, &batches) {
             Ok(outcomes) => {
                 for (request, outcome) in group.into_iter().zip(outcomes) {
-                    // A producer that stopped waiting does not need its answer.
+                    // A caller that stopped waiting does not need its answer.
                     let _ = request.answer.send(outcome.map_err(WriteError::Refused));
                 }
             }
             Err(Failed::Flush(error)) => {
-                let error =
-                    StoreError::Unusable(format!("the disk did not confirm a commit ({error}); restart to recover"));
+                let error = StoreError::Unusable(format!(
+                    "the disk did not confirm a commit ({error}); restart the process to recover"
+                ));
                 self.broken = Some(error.clone());
                 answer_all(group, &error);
             }
-            // One of them is at fault: each on its own, so that the others are not.
+            // One batch failed and rolled back the whole group. Each batch is committed alone, so that only the faulty
+            // one fails.
             Err(Failed::Store(_)) if group.len() > 1 => {
                 group.into_iter().for_each(|request| self.commit(vec![request]))
             }

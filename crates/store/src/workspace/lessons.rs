@@ -1,4 +1,5 @@
-//! What changes of lessons mean: pending once, promoted or dismissed once, and never more in a scratchpad than it holds.
+//! What each mutation of lessons does. A lesson is added once, and promoted or dismissed once. A scratchpad never grows
+//! beyond its limit.
 
 use super::{Conflict, Revision, Stamp, Workspace};
 use crate::lessons::Lesson;
@@ -44,7 +45,7 @@ impl Workspace {
         }
     }
 
-    /// `None` when this very event had already added it.
+    /// `None` when the same event added it before.
     fn add_lesson(&mut self, lesson: Lesson) -> Result<Option<Revision>, Conflict> {
         match self.lessons.get(&lesson.id) {
             Some(known) if lesson.run_id.is_some() && (known.run_id, known.seq) == (lesson.run_id, lesson.seq) => {
@@ -58,7 +59,8 @@ impl Workspace {
         }
     }
 
-    /// Those that are pending, each if there is room for it; what somebody settled meanwhile stays as they left it.
+    /// Promotes the lessons that are still pending and fit into the scratchpad. A lesson that somebody promoted or
+    /// dismissed first is left alone.
     fn promote(&mut self, agent: ActorId, asked: &[LessonId], stamp: &Stamp) -> Option<Revision> {
         let mut content = self.pads.get(&agent).map(|pad| pad.content.clone()).unwrap_or_default();
         let mut promoted = Vec::new();

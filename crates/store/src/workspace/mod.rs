@@ -1,5 +1,5 @@
-//! The meaning of workspace changes: what each mutation does to the entities it touches, and when it conflicts.
-//! `changes` loads what a batch touches, applies it here, and writes what was revised. Knows no SQL.
+//! What each mutation does to the workspace, and when it conflicts. `changes` loads the entities that a batch touches,
+//! applies the batch here, and writes the revisions. This module must not know SQL.
 
 mod lessons;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-/// The event behind a change; neither, when a person made it outside any run.
+/// The event that made a change. Both fields are empty when a person made it outside any run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub run_id: Option<RunId>,
@@ -26,7 +26,7 @@ impl Origin {
     }
 }
 
-/// An entity with where it came from.
+/// An entity with the events that made it and changed it last.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Versioned<T> {
     pub entity: T,
@@ -46,7 +46,7 @@ pub(crate) struct Workspace {
     pub lessons: BTreeMap<LessonId, Lesson>,
 }
 
-/// What a change amounted to. `from` is the version it was made on.
+/// The effect of a change on one entity. `from` is the version before it, and guards the update.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Revision {
     ProjectMade(Versioned<Project>, ActorId),
@@ -68,7 +68,7 @@ pub(crate) enum Revision {
     Unlinked(EdgeId),
     ScratchpadWritten(ActorId, PadVersion),
     LessonAdded(Lesson),
-    /// The version they became a part of, and they as they are now.
+    /// The new version of the scratchpad, and the lessons in it.
     LessonsPromoted {
         agent: ActorId,
         pad: PadVersion,
@@ -77,11 +77,11 @@ pub(crate) enum Revision {
     LessonDismissed(Lesson),
 }
 
-/// The entity that was not as expected.
+/// The entity that did not have the expected version, or existed already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict(pub Uuid);
 
-/// The ids a batch of changes looks at.
+/// The ids of the entities that a batch of changes reads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Touched {
     pub projects: BTreeSet<ProjectId>,
@@ -114,8 +114,9 @@ impl Touched {
         touched
     }
 
-    /// Without what the changes themselves create: that is expected not to exist, so it need not be looked up.
-    pub(crate) fn before(changes: &[Change]) -> Touched {
+    /// Leaves out the entities that the changes create. They should not exist, so reading them first would find
+    /// nothing; the insert is guarded, and when it is refused the caller reads them after all.
+    pub(crate) fn without_created(changes: &[Change]) -> Touched {
         let mut touched = Touched::by(changes);
         for change in changes {
             match &change.mutation {
@@ -132,7 +133,7 @@ impl Touched {
 }
 
 impl Workspace {
-    /// Apply one change. `None` when this very event had already made it.
+    /// Applies one change. `None` when the same event made it before.
     pub(crate) fn apply(
         &mut self,
         change: &Change,
@@ -256,7 +257,7 @@ impl Workspace {
     }
 }
 
-/// Who, at which event, when.
+/// By whom, at which event and when a change is made.
 struct Stamp {
     origin: Origin,
     actor: Actor,
@@ -298,7 +299,7 @@ fn set<T: Clone>(field: &mut T, value: &Option<T>) {
     }
 }
 
-/// Key by key, one level deep: what is not named stays.
+/// Merges the keys of the top level. Keys that the patch does not name stay as they are.
 fn merge(props: &mut Value, patch: &Option<Value>) {
     let Some(Value::Object(patch)) = patch else { return };
     if !props.is_object() {

@@ -1,4 +1,4 @@
-//! Subagents: what they are, what they may see, what they remember, and whose turn it is.
+//! Subagents: their records, their scope, their scratchpads, and the order in which their tasks are leased.
 
 use crate::played::{dumps, played, replied, sql};
 use crate::world::{LONG, World, brief, document, drafted, fenced, fresh, now, run_id};
@@ -50,14 +50,14 @@ pub async fn agent(world: &World, handle: &str) -> AgentRecord {
     agent
 }
 
-fn errand(world: &World, agent: &AgentRecord) -> Queued {
+fn task_brief(world: &World, agent: &AgentRecord) -> Queued {
     let sent =
         Agent { id: agent.id, handle: agent.handle.clone(), identity: agent.identity.clone(), max_steps: Some(5) };
     Queued { kind: Kind::Task, agent: Some(sent), ..brief(world.me, &[]) }
 }
 
 async fn queued(world: &World, agent: &AgentRecord) -> Run {
-    let mut run = Run::create(fresh(), errand(world, agent), world.actor(), now()).unwrap();
+    let mut run = Run::create(fresh(), task_brief(world, agent), world.actor(), now()).unwrap();
     world.store.append(drafted(&mut run, None)).await.unwrap();
     run
 }
@@ -70,11 +70,11 @@ fn shown(content: Value) -> ToolOutcome {
     ToolOutcome { result: Ok(ToolOutput { content, summary: "shown".into(), read: true }), mutations: Vec::new() }
 }
 
-/// An errand that opens a page, is done, and remembers something.
-async fn run_errand(world: &World, agent: &AgentRecord, learned: &'static str) -> Run {
+/// A task run that opens a page, ends, and writes to the scratchpad.
+async fn run_task(world: &World, agent: &AgentRecord, learned: &'static str) -> Run {
     let (id, mut asked) = (agent.id, 0);
     let based_on = world.store.scratchpad(id).await.unwrap().map_or(0, |pad| pad.version);
-    played(world, errand(world, agent), move |job: &EffectAttempt| match &job.work {
+    played(world, task_brief(world, agent), move |job: &EffectAttempt| match &job.work {
         Work::Model(call) if call.role == Role::AgentReflection => replied(json!({"scratchpad": learned})),
         Work::Model(_) => {
             asked += 1;
@@ -102,7 +102,7 @@ async fn an_agent_is_an_actor_that_a_person_owns(world: World) {
     let behind = Slice { after: Some(scout.id), limit: 10 };
     assert!(world.store.agents(world.me, behind).await.unwrap().is_empty());
     assert!(world.store.agents(fresh(), Slice::first(10)).await.unwrap().is_empty());
-    // A handle is one actor's.
+    // A handle belongs to one actor.
     let again = AgentRecord { id: fresh(), ..scout };
     assert!(world.store.create_agent(again.clone()).await.is_err());
     assert_eq!(world.store.agent(&again.id.to_string()).await.unwrap(), None);
@@ -121,7 +121,7 @@ async fn a_changed_agent_is_changed_once_per_version(world: World) {
 async fn a5_every_version_of_a_scratchpad_is_kept_with_where_it_came_from(world: World) {
     let scout = agent(&world, "scout").await;
     assert_eq!(world.store.scratchpad(scout.id).await.unwrap(), None);
-    let run = run_errand(&world, &scout, "the hours are in one document").await;
+    let run = run_task(&world, &scout, "the hours are in one document").await;
     world.change(write(scout.id, "", 1)).await.unwrap();
     let versions = world.store.scratchpad_versions(scout.id, None, 10).await.unwrap();
     let [cleared, learned] = versions.as_slice() else { panic!("two versions, not {versions:?}") };
@@ -136,13 +136,13 @@ async fn a5_every_version_of_a_scratchpad_is_kept_with_where_it_came_from(world:
 async fn a_scratchpad_is_never_lost_to_a_concurrent_change(world: World) {
     let scout = agent(&world, "scout").await;
     world.change(write(scout.id, "first", 0)).await.unwrap();
-    // Given two who have both read version 1
+    // Given two writers who have both read version 1
     world.change(write(scout.id, "the owner's", 1)).await.unwrap();
     let refused = world.change(write(scout.id, "the agent's", 1)).await;
-    // Then the second is told, and nothing is overwritten
+    // Then the second is refused, and nothing is overwritten
     assert_eq!(refused, Err(AppendError::Conflict(scout.id.0)));
     assert_eq!(world.store.scratchpad(scout.id).await.unwrap().unwrap().content, "the owner's");
-    // And of many at once exactly one is first.
+    // And of many concurrent writers exactly one succeeds.
     let writers = (0..8).map(|n| {
         let world = world.clone();
         tokio::spawn(async move { world.change(write(scout.id, &format!("writer {n}"), 2)).await.is_ok() })
@@ -167,7 +167,7 @@ async fn h8_an_agent_sees_what_it_and_its_owner_may_both_see(world: World) {
     assert_eq!(world.store.projects(&scout.scope(), None, 10).await.unwrap().len(), 1);
     assert!(world.store.project(&scout.scope(), mine).await.unwrap().is_none());
     assert_eq!(seen(listed().await.unwrap()), 1);
-    // Its owner leaves the project: it is the agent's no longer, at once.
+    // When its owner leaves the project, the agent loses it with the next query.
     world.store.revoke(shared, world.me).await.unwrap();
     assert_eq!(seen(listed().await.unwrap()), 0);
     world.store.grant(shared, world.me, engine::role::Role::Owner).await.unwrap();
@@ -193,7 +193,7 @@ async fn an_agent_sees_its_own_tasks_and_those_of_its_projects(world: World) {
 
 async fn a_tasks_steps_are_rows(world: World) {
     let scout = agent(&world, "scout").await;
-    let run = run_errand(&world, &scout, "learned").await;
+    let run = run_task(&world, &scout, "learned").await;
     assert_eq!(run.shared.status(), Status::Completed);
     let steps = world.store.steps(&world.mine(), run_id(&run)).await.unwrap();
     let words: Vec<_> = steps.iter().map(|row| (row.step, row.action.name(), row.path.as_deref(), row.ok)).collect();
@@ -219,14 +219,14 @@ async fn one_task_of_an_agent_is_held_at_a_time_and_the_next_waits_its_turn(worl
     world.pass(std::time::Duration::from_millis(5)).await;
     let second = queued(&world, &scout).await;
     let elsewhere = queued(&world, &other).await;
-    // When a worker takes what there is
+    // When a worker claims all it can
     let claimed = world.store.claim("one", 10, LONG, None, &[]).await.unwrap();
-    // Then one task of each agent is held, the oldest
+    // Then it holds the oldest task of each agent
     let mut held: Vec<_> = claimed.iter().map(|claimed| claimed.lease.run_id).collect();
     held.sort();
     assert_eq!(held, [run_id(&first), run_id(&elsewhere)]);
     assert!(world.store.claim("two", 10, LONG, None, &[]).await.unwrap().is_empty());
-    // And the next has its turn when the first is over
+    // And the next task can be claimed when the first has ended
     let lease = claimed.into_iter().find(|claimed| claimed.lease.run_id == run_id(&first)).unwrap().lease;
     let end = world.commanded(&mut first, Command::Cancel);
     world.store.append(fenced(end, &lease)).await.unwrap();
@@ -248,7 +248,7 @@ async fn whoever_asks_for_one_task_waits_only_while_its_agent_is_busy(world: Wor
 async fn rebuilding_a_task_gives_the_same_rows(world: World) {
     const TABLES: [&str; 4] = ["agent_task_runs", "agent_task_steps", "notifications", "agent_scratchpads"];
     let scout = agent(&world, "scout").await;
-    run_errand(&world, &scout, "learned").await;
+    run_task(&world, &scout, "learned").await;
     queued(&world, &scout).await;
     let before = dumps(&world, &TABLES).await;
     sql(&world).rebuild().await.unwrap();

@@ -1,4 +1,4 @@
-//! Clocks that are set while a run is at work: neither its limit nor its waits follow them.
+//! Somebody sets the clock while a run works. Neither its time limit nor its waits may follow the clock.
 
 use crate::played::replied;
 use crate::world::{LONG, World, brief, run_id};
@@ -21,17 +21,17 @@ crate::promises!(on [inline = Inline]: [
 
 const CALL: Duration = Duration::from_millis(300);
 
-/// A model that takes its time; somebody sets the clock while its first call is out.
-struct Jolted {
+/// A slow model. The clock is set while its first call is in flight.
+struct ClockSettingModel {
     world: World,
     by_ms: i64,
-    /// The first call is turned away with this wait.
+    /// The first call is refused with this `Retry-After`.
     retry_after_ms: Option<i64>,
     calls: AtomicU32,
 }
 
 #[async_trait::async_trait]
-impl Performer for Jolted {
+impl Performer for ClockSettingModel {
     async fn perform(&self, _job: EffectAttempt) -> Outcome {
         tokio::time::sleep(CALL / 2).await;
         let first = self.calls.fetch_add(1, Ordering::SeqCst) == 0;
@@ -54,13 +54,13 @@ impl Performer for Jolted {
     }
 }
 
-/// The run's row when it has ended, and how long that took.
-async fn worked(world: World, by_ms: i64, retry_after_ms: Option<i64>) -> (engine::batch::RunRow, Duration) {
+/// The run's row at its end, and how long the run took.
+async fn run_to_end(world: World, by_ms: i64, retry_after_ms: Option<i64>) -> (engine::batch::RunRow, Duration) {
     let mut brief = Queued { kind: Kind::Tree, ..brief(world.me, &[]) };
     brief.budgets.max_wall_ms = Some(60_000);
     let run = world.queued_as(brief).await;
     let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, duty: Duty::All, shared: false };
-    let performer = Jolted { world: world.clone(), by_ms, retry_after_ms, calls: AtomicU32::new(0) };
+    let performer = ClockSettingModel { world: world.clone(), by_ms, retry_after_ms, calls: AtomicU32::new(0) };
     let worker = Worker::new(world.store.clone(), Arc::new(performer), world.wall(), config);
     let (commands, stop, began) = (worker.commands(), CancellationToken::new(), Instant::now());
     let serving = tokio::spawn(worker.serve(stop.clone()));
@@ -72,19 +72,19 @@ async fn worked(world: World, by_ms: i64, retry_after_ms: Option<i64>) -> (engin
 }
 
 async fn r3_a_clock_set_a_day_ahead_uses_up_no_limit(world: World) {
-    let (row, _) = worked(world, 86_400_000, None).await;
+    let (row, _) = run_to_end(world, 86_400_000, None).await;
     assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
     assert!(row.metrics.running_ms < 20_000, "{} ms", row.metrics.running_ms);
 }
 
 async fn r3_a_clock_set_back_an_hour_still_counts_the_work(world: World) {
-    let (row, _) = worked(world, -3_660_000, None).await;
+    let (row, _) = run_to_end(world, -3_660_000, None).await;
     assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
     assert!(row.metrics.running_ms >= CALL.as_millis() as i64, "{} ms", row.metrics.running_ms);
 }
 
 async fn r3_a_clock_set_back_prolongs_no_wait(world: World) {
-    let (row, took) = worked(world, -90_000, Some(1_000)).await;
+    let (row, took) = run_to_end(world, -90_000, Some(1_000)).await;
     assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
     assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(20), "{took:?}");
 }

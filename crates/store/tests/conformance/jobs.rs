@@ -1,4 +1,4 @@
-//! Leases: who may drive a run, until when, and what one who may not can do (nothing).
+//! Leases: who may drive a run and until when. A worker without the lease cannot change the run.
 
 use crate::played::{played, replied};
 use crate::world::{LONG, SHORT, World, brief, fenced, run_id};
@@ -19,22 +19,22 @@ crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_worker_may_ask_for_one_run_only,
     invariant_21_a_stale_epoch_commits_nothing,
     invariant_22_the_epoch_rises_with_every_claim,
-    invariant_25_a_lease_lapses_after_its_time_and_not_before,
-    a_lapsed_driver_that_nobody_replaced_may_go_on,
+    invariant_25_a_lease_expires_after_its_time_and_not_before,
+    a_driver_with_an_expired_lease_that_nobody_claimed_may_go_on,
     renewing_prolongs_and_names_what_was_lost,
     a_released_run_can_be_claimed_at_once,
     a_run_that_ended_gives_up_its_lease,
-    a_paused_run_is_nobodys_to_claim_and_its_driver_may_bring_its_calls_home,
+    a_paused_run_cannot_be_claimed_and_its_driver_may_append_outcomes,
     a_run_that_goes_on_can_be_claimed_again,
     creating_and_claiming_are_one_commit,
     heads_show_commands_given_elsewhere,
     claiming_tells_when_the_last_driver_was_seen,
     many_claims_at_once_never_share_a_run,
-    r1_a_lapsed_run_is_not_given_to_whoever_still_drives_it,
+    r1_a_run_with_an_expired_lease_is_not_given_to_the_process_that_drives_it,
     r10_owners_take_turns_whoever_has_more_runs_waiting,
     r10_what_one_owner_leaves_of_a_share_goes_to_the_others,
     b9_a_run_that_waits_for_people_is_due_at_its_deadline_and_not_before,
-    b9_a_run_that_waits_without_a_deadline_is_nobodys_to_claim,
+    b9_a_run_that_waits_without_a_deadline_cannot_be_claimed,
     b9_an_answer_makes_a_waiting_run_due_at_once,
     b9_a_deadline_that_passed_while_everything_slept_is_kept_by_the_next_worker,
     waiting_ends_at_the_latest_when_it_said,
@@ -87,7 +87,7 @@ async fn invariant_22_the_epoch_rises_with_every_claim(world: World) {
     }
 }
 
-async fn invariant_25_a_lease_lapses_after_its_time_and_not_before(world: World) {
+async fn invariant_25_a_lease_expires_after_its_time_and_not_before(world: World) {
     world.queued(&[]).await;
     world.store.claim("one", 1, SHORT, None, &[]).await.unwrap();
     assert!(world.store.claim("two", 1, SHORT, None, &[]).await.unwrap().is_empty());
@@ -95,7 +95,7 @@ async fn invariant_25_a_lease_lapses_after_its_time_and_not_before(world: World)
     assert_eq!(world.store.claim("two", 1, SHORT, None, &[]).await.unwrap().len(), 1);
 }
 
-async fn a_lapsed_driver_that_nobody_replaced_may_go_on(world: World) {
+async fn a_driver_with_an_expired_lease_that_nobody_claimed_may_go_on(world: World) {
     let mut run = world.queued(&[]).await;
     let lease = world.store.claim("one", 1, SHORT, None, &[]).await.unwrap().remove(0).lease;
     world.pass(SHORT * 2).await;
@@ -131,14 +131,14 @@ async fn a_run_that_ended_gives_up_its_lease(world: World) {
     assert!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().is_empty());
 }
 
-async fn a_paused_run_is_nobodys_to_claim_and_its_driver_may_bring_its_calls_home(world: World) {
+async fn a_paused_run_cannot_be_claimed_and_its_driver_may_append_outcomes(world: World) {
     let mut run = world.queued(&[]).await;
     let lease = world.claim_one("one", &run).await;
     let paused = world.commanded(&mut run, Command::Pause);
     world.store.append(paused).await.unwrap();
     assert!(world.store.renew(std::slice::from_ref(&lease), LONG).await.unwrap().is_empty());
-    let home = world.said(&mut run, "a call came home");
-    world.store.append(fenced(home, &lease)).await.unwrap();
+    let returned = world.said(&mut run, "a call returned");
+    world.store.append(fenced(returned, &lease)).await.unwrap();
     world.store.release(std::slice::from_ref(&lease)).await.unwrap();
     assert!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().is_empty());
     let resumed = world.commanded(&mut run, Command::Resume);
@@ -203,7 +203,7 @@ async fn many_claims_at_once_never_share_a_run(world: World) {
         .flat_map(|claimed| claimed.unwrap())
         .map(|c| c.lease.run_id)
         .collect();
-    // Rows that another claim had locked were skipped: whoever comes next gets them.
+    // A claim skips rows that another claim has locked. The next claim gets them.
     runs.extend(
         world.store.claim("last", 20, LONG, None, &[]).await.unwrap().into_iter().map(|claimed| claimed.lease.run_id),
     );
@@ -213,24 +213,24 @@ async fn many_claims_at_once_never_share_a_run(world: World) {
     assert_eq!((claimed, runs.len()), (20, 20));
 }
 
-async fn r1_a_lapsed_run_is_not_given_to_whoever_still_drives_it(world: World) {
-    // Given a run whose lease has lapsed, while its driver lives on
+async fn r1_a_run_with_an_expired_lease_is_not_given_to_the_process_that_drives_it(world: World) {
+    // Given a run whose lease has expired while its driver is still alive
     let run = world.queued(&[]).await;
     let lease = world.store.claim("one", 1, SHORT, None, &[]).await.unwrap().remove(0).lease;
     world.pass(SHORT * 2).await;
-    // When the same process looks for work, it is left out, asked for or not
+    // When the same process claims runs, this run is left out, even if it is asked for
     for only in [None, Some(run_id(&run))] {
         assert!(world.store.claim("one", 5, LONG, only, &[run_id(&run)]).await.unwrap().is_empty());
     }
-    // Then its driver may prolong the lease it has
+    // Then its driver may renew the lease
     assert!(world.store.renew(std::slice::from_ref(&lease), SHORT).await.unwrap().is_empty());
-    // And once it has lapsed again, anybody else may take it
+    // And once the lease has expired again, another worker may claim the run
     world.pass(SHORT * 2).await;
     let taken = world.store.claim("two", 5, LONG, None, &[]).await.unwrap();
     assert_eq!((taken.len(), taken[0].lease.epoch), (1, lease.epoch + 1));
 }
 
-/// Runs of one owner, oldest first.
+/// Queues runs of one owner, oldest first.
 async fn queued_by(world: &World, owner: ActorId, runs: usize) -> Vec<RunId> {
     let mut ids = Vec::new();
     for _ in 0..runs {
@@ -247,15 +247,15 @@ async fn claimed(world: &World, limit: usize) -> Vec<RunId> {
 }
 
 async fn r10_owners_take_turns_whoever_has_more_runs_waiting(world: World) {
-    // Given one person's many runs, and another's only one behind them
+    // Given many runs of one person, and a later single run of another
     let (ann, bob) = (crate::world::fresh(), crate::world::fresh());
     let many = queued_by(&world, ann, 12).await;
     let one = queued_by(&world, bob, 1).await;
     // When runs are claimed one at a time
     assert_eq!(claimed(&world, 1).await, many[..1], "the oldest of those who have none");
-    // Then the other's run is next, and not the thirteenth
+    // Then the other person's run is second, and not the thirteenth
     assert_eq!(claimed(&world, 1).await, one);
-    // And two who have as many share what there is
+    // And two people with equally many leased runs share the claim
     let two = queued_by(&world, bob, 6).await;
     let next = claimed(&world, 6).await;
     assert_eq!(next.iter().filter(|run| two.contains(run)).count(), 3, "{next:?}");
@@ -267,7 +267,7 @@ async fn r10_what_one_owner_leaves_of_a_share_goes_to_the_others(world: World) {
     queued_by(&world, ann, 5).await;
     queued_by(&world, bob, 1).await;
     queued_by(&world, eve, 1).await;
-    // A third of six each would be two; two of them have only one
+    // Each share would be two of six, but two of the people have only one run
     assert_eq!(claimed(&world, 6).await.len(), 6);
     assert_eq!(claimed(&world, 6).await.len(), 1);
 }
@@ -280,12 +280,12 @@ async fn waiting_ends_at_the_latest_when_it_said(world: World) {
 
 async fn a_new_run_ends_the_waiting(world: World) {
     let began = Instant::now();
-    // Polled in this order: the wait has begun before the run is queued.
+    // `join!` polls in this order, so the wait begins before the run is queued.
     tokio::join!(world.store.wakeup(Duration::from_secs(30)), world.queued(&[]));
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
-/// A tree of one node that asks, and waits.
+/// A tree of one node that asks a question and waits.
 async fn asking(world: &World, default: Option<&str>) -> Run {
     let brief = Queued { kind: Kind::Tree, ..brief(world.me, &[]) };
     let question = json!({"question": {"text": "Which oak?", "default": default}});
@@ -294,7 +294,7 @@ async fn asking(world: &World, default: Option<&str>) -> Run {
     run
 }
 
-/// The same, as if it had been asked so long ago that its time is up in `left_ms`.
+/// The same, asked so long ago that the question expires in `left_ms`.
 async fn due_in(world: &World, left_ms: i64) -> Run {
     let mut run = asking(world, Some("the red one")).await;
     let mut append = world.said(&mut run, "the clock goes round");
@@ -312,7 +312,7 @@ async fn b9_a_run_that_waits_for_people_is_due_at_its_deadline_and_not_before(wo
     assert!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().is_empty(), "one of them is enough");
 }
 
-async fn b9_a_run_that_waits_without_a_deadline_is_nobodys_to_claim(world: World) {
+async fn b9_a_run_that_waits_without_a_deadline_cannot_be_claimed(world: World) {
     asking(&world, None).await;
     assert!(world.store.claim("one", 5, LONG, None, &[]).await.unwrap().is_empty());
 }

@@ -1,4 +1,5 @@
-//! Credentials and kept answers: found by digest only, ended once, answered once.
+//! Credentials and stored answers. A credential is found only by its digest and revoked once; a request with an
+//! idempotency key is answered once.
 
 use crate::world::World;
 use engine::ids::{self, KeyId};

@@ -1,4 +1,5 @@
-//! Lessons: pending with where they come from, settled once, and never lost to a concurrent change of the scratchpad.
+//! Lessons: stored as pending with their origin, promoted or dismissed once, and never lost to a concurrent change of
+//! the scratchpad.
 
 use crate::agents::{agent, write};
 use crate::played::{dumps, played, replied, sql};
@@ -53,7 +54,7 @@ async fn pad(world: &World, agent: &AgentRecord) -> (i64, String) {
     world.store.scratchpad(agent.id).await.unwrap().map_or((0, String::new()), |pad| (pad.version, pad.content))
 }
 
-/// A homework whose one executor is the agent's: it keeps a lesson, and the run ends with evidence or without.
+/// A homework run whose one executor is the agent. The agent adds a lesson, and the run ends with or without evidence.
 async fn learns(world: &World, scout: &AgentRecord, text: &str, succeeds: bool) -> Run {
     let helper =
         Agent { id: scout.id, handle: scout.handle.clone(), identity: scout.identity.clone(), max_steps: None };
@@ -123,11 +124,11 @@ async fn b15_a_lesson_is_pending_with_where_it_comes_from_and_settled_once(world
     assert_eq!((found[1].status, found[1].text.as_str()), (LessonStatus::Pending, "Oak is dear"));
     assert_eq!(world.store.lessons(scout.id, None, Some(second), 10).await.unwrap().len(), 1);
     assert_eq!(world.store.pending_lessons(scout.id).await.unwrap(), 2);
-    // To another agent it does not exist, and nobody promotes it there
+    // For another agent the lesson does not exist, and cannot be promoted
     assert_eq!(world.store.lesson(other.id, first).await.unwrap(), None);
     world.change(Mutation::PromoteLessons { agent: other.id, lessons: vec![first] }).await.unwrap();
     assert_eq!((pad(&world, &other).await.0, lesson(&world, &scout, first).await.status), (0, LessonStatus::Pending));
-    // Promoted it is part of a version; again is nothing
+    // A promoted lesson is part of a version, and promoting it again does nothing
     world.change(write(scout.id, "# Notes", 0)).await.unwrap();
     promote(&world, &scout, first).await.unwrap();
     promote(&world, &scout, first).await.unwrap();
@@ -135,14 +136,14 @@ async fn b15_a_lesson_is_pending_with_where_it_comes_from_and_settled_once(world
     assert_eq!(pad(&world, &scout).await, (2, "# Notes\n\n## Lessons\n\n- Oak is dear\n".to_owned()));
     let kept = lesson(&world, &scout, first).await;
     assert_eq!((kept.status, kept.version, kept.settled_by), (LessonStatus::Promoted, Some(2), Some(world.actor())));
-    // Dismissed it is laid aside for good
+    // A dismissed lesson cannot be promoted any more
     world.change(Mutation::DismissLesson { id: second }).await.unwrap();
     promote(&world, &scout, second).await.unwrap();
     let kept = lesson(&world, &scout, second).await;
     assert_eq!((kept.status, kept.version, pad(&world, &scout).await.0), (LessonStatus::Dismissed, None, 2));
     let pending = world.store.lessons(scout.id, Some(LessonStatus::Pending), None, 10).await.unwrap();
     assert!(pending.is_empty() && world.store.pending_lessons(scout.id).await.unwrap() == 0);
-    // The same id again is somebody's mistake
+    // Adding a lesson with a used id conflicts
     let (agent, text) = (scout.id, "x".to_owned());
     let again = Mutation::AddLesson { id: first, agent, text, iteration: None, branch_id: None, node_id: None };
     assert_eq!(world.change(again).await, Err(AppendError::Conflict(first.0)));
@@ -170,7 +171,7 @@ async fn b15_what_a_stopped_run_learned_stays_pending(world: World) {
     assert_eq!(run.shared.status(), Status::Stopped);
     let found = world.store.lessons(scout.id, None, None, 10).await.unwrap();
     assert_eq!((found.len(), found[0].status, pad(&world, &scout).await.0), (1, LessonStatus::Pending, 0));
-    // And its owner decides
+    // And the owner of the agent promotes it
     promote(&world, &scout, found[0].id).await.unwrap();
     assert!(pad(&world, &scout).await.1.contains("- Oak is dear (run "));
 }
@@ -192,7 +193,7 @@ async fn b15_a_promotion_loses_no_concurrent_change(world: World) {
     for n in 0..4 {
         lessons.push(added(&world, &scout, &format!("Lesson {n}")).await);
     }
-    // When four lessons are promoted at once, and each of them twice
+    // When four lessons are promoted at the same time, each of them twice
     let promoting = lessons.iter().chain(&lessons).map(|id| {
         let (world, scout, id) = (world.clone(), scout.clone(), *id);
         tokio::spawn(async move {
@@ -207,7 +208,7 @@ async fn b15_a_promotion_loses_no_concurrent_change(world: World) {
     for done in promoting.collect::<Vec<_>>() {
         done.await.unwrap();
     }
-    // Then each is there once, and every version but the last is in the next
+    // Then the scratchpad has each once, and every version contains the one before it
     let (version, content) = pad(&world, &scout).await;
     assert_eq!(version, 4);
     for n in 0..4 {

@@ -1,4 +1,4 @@
-//! The log: appended whole or not at all, read in order, never changed.
+//! The log: a batch is appended whole or not at all, events are read in order, and no event is ever changed.
 
 use crate::world::{World, drafted, fresh, run_id};
 use engine::blob::{Blob, Hash};

@@ -1,4 +1,4 @@
-//! What the store promises, run on SQLite with threads, SQLite inline and PostgreSQL.
+//! What the store promises. Every test runs on SQLite with threads, on SQLite without, and on PostgreSQL.
 
 mod agents;
 mod clock;
@@ -21,7 +21,7 @@ mod views;
 mod workspace;
 mod world;
 
-/// Each promise as a test on each database.
+/// Makes a test of each promise for each database.
 #[macro_export]
 macro_rules! promises {
     (on [$($module:ident = $backend:ident),+]: $names:tt) => {

@@ -1,5 +1,5 @@
-//! What an operator may rely on: damage is found, projections are rebuilt to the same rows, pruning
-//! takes whole runs and nothing that people keep.
+//! Maintenance: damage is found, a rebuild gives the same rows, and pruning deletes whole runs and nothing that people
+//! keep.
 
 use crate::played::{dump, dumps, played, raw, replied, sql};
 use crate::world::{World, brief, document, fresh, rewrite, run_id};
@@ -30,7 +30,7 @@ async fn dump_all(world: &World) -> Vec<Vec<String>> {
     dumps(world, &PROJECTIONS).await
 }
 
-/// One iteration that makes a document.
+/// A completed run of one iteration that creates a document.
 async fn completed(world: &World) -> Run {
     let project = world.project("Oak").await;
     let tool = json!({"name": "create_document", "arguments": "title, content", "description": "", "read": false});

@@ -1,4 +1,4 @@
-//! Who belongs to a project, in which role, and what that lets them see and steer.
+//! Members of projects, their roles, and what a role lets them see and steer.
 
 use crate::agents::agent;
 use crate::world::{World, fresh, run_id};
@@ -44,7 +44,7 @@ async fn invited(world: &World, project: ProjectId, actor: ActorId, role: Role) 
     open.iter().find(|invitation| invitation.project_id == project).expect("an open invitation").id
 }
 
-/// Handle, role, and whether they are only invited.
+/// The handle and the role of each member, and whether they are only invited.
 async fn listed(world: &World, project: ProjectId) -> Vec<(String, Role, bool)> {
     let members = world.store.members(project, world.now()).await.unwrap();
     members.into_iter().map(|member| (member.actor.handle, member.role, member.invited)).collect()
@@ -131,7 +131,7 @@ async fn x2_membership_begins_when_the_invited_person_accepts(world: World) {
     let first = invited(&world, oak, bob.id, Role::Viewer).await;
     assert_eq!(listed(&world, oak).await, [("local".into(), Role::Owner, false), ("bob".into(), Role::Viewer, true)]);
     assert!(world.store.project(&theirs, oak).await.unwrap().is_none(), "invited is no member");
-    // Invited again: the same invitation with another role.
+    // Inviting again changes the role of the open invitation.
     assert_eq!(invited(&world, oak, bob.id, Role::Editor).await, first);
     let open = world.store.invitations(bob.id, world.now()).await.unwrap();
     let [invitation] = &open[..] else { panic!("{open:?}") };

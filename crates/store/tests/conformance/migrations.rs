@@ -1,4 +1,4 @@
-//! Databases of earlier versions: what they held is there after the migration, and means the same.
+//! Migrations: the content of an older database is there afterwards, and means the same.
 
 use crate::world::{Database, client, fresh, now};
 use engine::blob::Hash;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Options, SqlStore};
 
-/// As version 8 made them.
+/// The migrations as version 8 had them.
 const VERSION_8: [(&str, &str); 8] = [
     ("homework", include_str!("../../migrations/0001_homework.sql")),
     ("tree", include_str!("../../migrations/0002_tree.sql")),
@@ -20,8 +20,8 @@ const VERSION_8: [(&str, &str); 8] = [
     ("lessons", include_str!("../../migrations/0008_lessons.sql")),
 ];
 
-/// Two people and a subagent of the first; a project that all three share, one that a run of the second made, and one
-/// that has nobody left.
+/// Two people and a subagent of the first. All three share a project, a run of the second person made another one, and
+/// a third project has no members.
 struct Old {
     first: ActorId,
     second: ActorId,
@@ -33,7 +33,7 @@ struct Old {
 
 impl Old {
     fn new() -> Old {
-        // In this order: the first has been here longer.
+        // Ids rise with time, so the order says that the first person has been here longer.
         Old { first: fresh(), second: fresh(), agent: fresh(), shared: fresh(), made_by_run: fresh(), empty: fresh() }
     }
 

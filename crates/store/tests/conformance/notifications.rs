@@ -1,4 +1,5 @@
-//! Notifications on their way: read once by their owner, sent on to the webhooks that were there, taken by one sender.
+//! Notifications and deliveries: a notification is marked read by its owner, delivered to the webhooks that exist when
+//! it is written, and each delivery is claimed by one sender.
 
 use crate::world::{World, now};
 use engine::ids::{self, ActorId};
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     h7_a_notification_goes_to_the_webhooks_that_want_it_and_to_no_others,
-    h7_a_delivery_is_taken_by_one_sender_and_again_when_he_is_gone,
+    h7_a_delivery_is_claimed_by_one_sender_and_again_when_that_one_is_gone,
     h7_what_was_read_stays_read_and_nothing_is_sent_again_by_a_rebuild,
 ]);
 
@@ -32,90 +33,90 @@ fn webhook(owner: ActorId, kinds: &[&str]) -> Webhook {
     }
 }
 
-fn post(world: &World) -> Arc<SqlStore> {
+fn store_of(world: &World) -> Arc<SqlStore> {
     world.store.clone()
 }
 
-async fn sent(post: &SqlStore, webhook: &Webhook) -> Vec<Delivery> {
-    post.deliveries(webhook.id, 10).await.unwrap()
+async fn sent(store: &SqlStore, webhook: &Webhook) -> Vec<Delivery> {
+    store.deliveries(webhook.id, 10).await.unwrap()
 }
 
-async fn take(post: &SqlStore) -> Vec<Delivery> {
-    post.take_due(10, HOLD).await.unwrap().into_iter().map(|(delivery, _)| delivery).collect()
+async fn take(store: &SqlStore) -> Vec<Delivery> {
+    store.take_due(10, HOLD).await.unwrap().into_iter().map(|(delivery, _)| delivery).collect()
 }
 
-/// A run that was canceled: one notification.
+/// A canceled run, which makes one notification.
 async fn canceled(world: &World) {
     let mut run = world.queued(&[]).await;
     world.store.append(world.commanded(&mut run, Command::Cancel)).await.expect("canceled");
 }
 
 async fn h7_a_notification_goes_to_the_webhooks_that_want_it_and_to_no_others(world: World) {
-    let post = post(&world);
+    let store = store_of(&world);
     let stranger = ActorId(ids::derive(now(), &[b"stranger"]));
     let (all, some, none) = (webhook(world.me, &[]), webhook(world.me, &["canceled"]), webhook(world.me, &["failed"]));
     let theirs = webhook(stranger, &[]);
     for webhook in [&all, &some, &none, &theirs] {
-        post.add_webhook(webhook).await.unwrap();
+        store.add_webhook(webhook).await.unwrap();
     }
-    assert_eq!(post.webhooks(world.me).await.unwrap().len(), 3);
+    assert_eq!(store.webhooks(world.me).await.unwrap().len(), 3);
     canceled(&world).await;
-    let (to_all, to_some) = (sent(&post, &all).await, sent(&post, &some).await);
-    let to_others = (sent(&post, &none).await.len(), sent(&post, &theirs).await.len());
+    let (to_all, to_some) = (sent(&store, &all).await, sent(&store, &some).await);
+    let to_others = (sent(&store, &none).await.len(), sent(&store, &theirs).await.len());
     assert_eq!((to_all.len(), to_some.len(), to_others), (1, 1, (0, 0)));
     assert_ne!(to_all[0].id, to_some[0].id, "each has an id of its own");
     let body: serde_json::Value = serde_json::from_str(&to_all[0].body).unwrap();
     assert_eq!((&body["type"], &body["data"]["status"]), (&"run.canceled".into(), &"canceled".into()));
-    assert!(post.remove_webhook(world.me, all.id).await.unwrap());
-    assert!(!post.remove_webhook(world.me, theirs.id).await.unwrap(), "not theirs to remove");
-    assert!(sent(&post, &all).await.is_empty(), "its deliveries went with it");
-    post.disable_webhook(some.id, "gone").await.unwrap();
+    assert!(store.remove_webhook(world.me, all.id).await.unwrap());
+    assert!(!store.remove_webhook(world.me, theirs.id).await.unwrap(), "not theirs to remove");
+    assert!(sent(&store, &all).await.is_empty(), "its deliveries went with it");
+    store.disable_webhook(some.id, "gone").await.unwrap();
     canceled(&world).await;
-    assert_eq!(sent(&post, &some).await.len(), 1, "nothing more for one that is disabled");
+    assert_eq!(sent(&store, &some).await.len(), 1, "nothing more for one that is disabled");
 }
 
-async fn h7_a_delivery_is_taken_by_one_sender_and_again_when_he_is_gone(world: World) {
-    let post = post(&world);
+async fn h7_a_delivery_is_claimed_by_one_sender_and_again_when_that_one_is_gone(world: World) {
+    let store = store_of(&world);
     let webhook = webhook(world.me, &[]);
-    post.add_webhook(&webhook).await.unwrap();
+    store.add_webhook(&webhook).await.unwrap();
     canceled(&world).await;
-    let first = take(&post).await;
+    let first = take(&store).await;
     assert_eq!((first.len(), first[0].attempts), (1, 1));
-    assert!(take(&post).await.is_empty(), "somebody has it");
+    assert!(take(&store).await.is_empty(), "another sender has claimed it");
     world.pass(HOLD * 2).await;
-    let second = take(&post).await;
+    let second = take(&store).await;
     assert_eq!((second[0].id.as_str(), second[0].attempts), (first[0].id.as_str(), 2), "he died; the id stays");
     let later = Attempted { next: Next::Again(HOLD), status: Some(500), error: Some("no".into()) };
-    post.attempted(&first[0].id, later).await.unwrap();
-    assert!(take(&post).await.is_empty(), "not yet");
+    store.attempted(&first[0].id, later).await.unwrap();
+    assert!(take(&store).await.is_empty(), "not yet");
     world.pass(HOLD * 2).await;
-    assert_eq!(take(&post).await.len(), 1);
-    post.attempted(&first[0].id, Attempted { next: Next::Done, status: Some(204), error: None }).await.unwrap();
+    assert_eq!(take(&store).await.len(), 1);
+    store.attempted(&first[0].id, Attempted { next: Next::Done, status: Some(204), error: None }).await.unwrap();
     world.pass(HOLD * 2).await;
-    assert!(take(&post).await.is_empty());
-    let done = post.deliveries(webhook.id, 10).await.unwrap().remove(0);
+    assert!(take(&store).await.is_empty());
+    let done = store.deliveries(webhook.id, 10).await.unwrap().remove(0);
     assert_eq!((done.state, done.attempts, done.last_status), (DeliveryState::Delivered, 3, Some(204)));
     assert!(done.delivered_at.is_some() && done.last_error.is_none());
-    assert_eq!(post.delivery_counts().await.unwrap(), [("delivered".to_owned(), 1)]);
+    assert_eq!(store.delivery_counts().await.unwrap(), [("delivered".to_owned(), 1)]);
 }
 
 async fn h7_what_was_read_stays_read_and_nothing_is_sent_again_by_a_rebuild(world: World) {
-    let post = post(&world);
+    let store = store_of(&world);
     canceled(&world).await;
     let webhook = webhook(world.me, &[]);
-    post.add_webhook(&webhook).await.unwrap();
+    store.add_webhook(&webhook).await.unwrap();
     canceled(&world).await;
-    let notices = post.notices(world.me, true, None, 10).await.unwrap();
-    assert_eq!((notices.len(), post.unread(world.me).await.unwrap()), (2, 2));
+    let notices = store.notices(world.me, true, None, 10).await.unwrap();
+    assert_eq!((notices.len(), store.unread(world.me).await.unwrap()), (2, 2));
     let newest = (notices[0].run_id.expect("a run"), notices[0].seq);
-    post.mark_read(world.me, Some(&[newest])).await.unwrap();
-    post.mark_read(world.me, Some(&[newest])).await.unwrap();
-    post.rebuild().await.unwrap();
-    assert_eq!(post.unread(world.me).await.unwrap(), 1);
-    assert_eq!(post.deliveries(webhook.id, 10).await.unwrap().len(), 1, "only what came after it was made");
+    store.mark_read(world.me, Some(&[newest])).await.unwrap();
+    store.mark_read(world.me, Some(&[newest])).await.unwrap();
+    store.rebuild().await.unwrap();
+    assert_eq!(store.unread(world.me).await.unwrap(), 1);
+    assert_eq!(store.deliveries(webhook.id, 10).await.unwrap().len(), 1, "only what came after it was made");
     let stranger = ActorId(ids::derive(now(), &[b"stranger"]));
-    post.mark_read(stranger, None).await.unwrap();
-    assert_eq!(post.unread(world.me).await.unwrap(), 1, "nobody reads for somebody else");
-    post.mark_read(world.me, None).await.unwrap();
-    assert_eq!(post.unread(world.me).await.unwrap(), 0);
+    store.mark_read(stranger, None).await.unwrap();
+    assert_eq!(store.unread(world.me).await.unwrap(), 1, "nobody reads for somebody else");
+    store.mark_read(world.me, None).await.unwrap();
+    assert_eq!(store.unread(world.me).await.unwrap(), 0);
 }

@@ -1,4 +1,4 @@
-//! Runs driven by hand, committed effect by effect, and the rows they leave behind the store's back.
+//! Drives runs without a driver, one append per effect, and reads their rows with plain SQL.
 
 use crate::world::{Place, World, client, drafted, fenced, fresh, now, run_id};
 use engine::effect::{EffectAttempt, ModelReply, Outcome, Usage};
@@ -7,7 +7,7 @@ use engine::run::Run;
 use runtime::ports::{Lease, Log};
 use serde_json::Value;
 
-/// Until it is at rest; `perform` is the world outside.
+/// Drives a run until it wants no more effects. `perform` answers its effects.
 pub async fn played(world: &World, brief: Queued, mut perform: impl FnMut(&EffectAttempt) -> Outcome) -> Run {
     let mut run = Run::create(fresh(), brief, world.actor(), now()).unwrap();
     let mut append = drafted(&mut run, None);
@@ -50,7 +50,7 @@ pub async fn raw(world: &World, sql: &str) {
     }
 }
 
-/// Every column of every row, in some fixed order.
+/// Every column of every row, in a fixed order.
 pub async fn dump(world: &World, table: &str) -> Vec<String> {
     let mut rows: Vec<String> = match &world.place {
         Place::File(path) => {

@@ -1,4 +1,4 @@
-//! What only a server can promise: several processes on one database, lost connections, refused settings.
+//! What only PostgreSQL can promise: several processes on one database, lost connections, refused settings.
 
 use crate::world::{Database, World, client, execute, run_id};
 use runtime::ports::{Log, StoreError};
@@ -28,7 +28,7 @@ async fn connections_that_were_cut_are_replaced(world: World) {
 async fn a_hint_from_another_process_ends_the_waiting(world: World) {
     let other =
         store::open(&url(&world), Options { direct_url: Some(url(&world)), ..Options::default() }).await.unwrap();
-    // Listening begins in the background, so the first hints may be missed: a wait that ends early was ended by a hint.
+    // Listening begins in the background, so the first hints may be missed. A wait that ends early was ended by a hint.
     const AT_MOST: Duration = Duration::from_secs(2);
     for _ in 0..10 {
         let wait = async {

@@ -1,4 +1,4 @@
-//! Reading: only what the scope sees at that moment, in a known order, found by words.
+//! Reading: only what is in scope at that moment, in a fixed order, and found by its words.
 
 use crate::world::{World, document, document_as, fresh, rewrite, run_id, task};
 use engine::actor::ActorKind;
@@ -141,7 +141,7 @@ async fn h9_documents_of_a_run_are_found_by_what_it_stamped_on_them(world: World
         json!({"iteration": 1, "branch_id": "b1"}),
         json!({"iteration": 1, "branch_id": "b2"}),
         json!({"iteration": 2, "branch_id": "b1", "doc_role": "scratchpad_exec"}),
-        // What only looks like it: further in, or of another kind
+        // These only look alike: the keys are nested, or the values have another type
         json!({"own": {"iteration": 2, "branch_id": "b1"}, "iteration": "2", "branch_id": 7}),
         json!({"iteration": 12, "branch_id": "b12"}),
     ];
@@ -163,7 +163,7 @@ async fn h9_documents_of_a_run_are_found_by_what_it_stamped_on_them(world: World
     assert_eq!(found(DocumentFilter { iteration: Some(2), ..branch("b1") }).await, vec![ids[2]]);
     assert_eq!(found(DocumentFilter { doc_role: Some("scratchpad_exec".into()), ..branch("b1") }).await, vec![ids[2]]);
     assert!(found(DocumentFilter { doc_role: Some("plan".into()), ..branch("b1") }).await.is_empty());
-    // Page by page, however few of a page are meant
+    // The filter reads further pages when few documents of a page match
     assert_eq!(found(DocumentFilter { limit: 1, ..branch("b1") }).await, vec![ids[2]]);
     let next = DocumentFilter { limit: 1, before: Some(ids[2]), ..branch("b1") };
     assert_eq!(found(next).await, vec![ids[0]]);

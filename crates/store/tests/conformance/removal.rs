@@ -1,4 +1,4 @@
-//! Removing things: what goes, what goes with it, and what stays.
+//! Deletion: what is deleted, what is deleted with it, and what stays.
 
 use crate::world::{World, document, document_as, fresh, link, rewrite, run_id, task};
 use engine::ids::{DocumentId, RunId, TaskId};

@@ -1,5 +1,5 @@
-//! What only a file can promise: it outlives its process, refuses what it does not understand, and
-//! shares one commit among many.
+//! What only SQLite can promise: the file outlives its process, an unknown schema is refused, and many appends share
+//! one commit.
 
 use crate::world::{LONG, brief, drafted, fresh, now};
 use engine::actor::Actor;
@@ -69,7 +69,7 @@ async fn many_producers_share_commits_and_each_is_answered_for_itself() {
             for step in 0..10 {
                 store.append(said(&mut run, &format!("{n}.{step}"))).await.unwrap();
             }
-            // A refusal in the middle of a shared commit is nobody else's.
+            // A refused append in a group commit does not affect the others.
             let late = store.append(said(&mut behind, "late")).await;
             assert_eq!(late, Err(AppendError::Moved { run_id: run.shared.id, last_seq: 11 }));
             run.shared.id
@@ -144,7 +144,7 @@ async fn a_path_that_cannot_be_opened_is_named() {
     assert!(message.contains("/nowhere/at/all/pleach.db"), "{message}");
 }
 
-/// The trap: an `OR` over both ranges makes SQLite scan every job there is.
+/// An `OR` over free and expired runs would make SQLite scan the whole table.
 #[tokio::test]
 async fn claiming_never_scans_the_jobs() {
     let directory = tempfile::tempdir().unwrap();

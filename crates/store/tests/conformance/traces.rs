@@ -1,4 +1,5 @@
-//! How far runs were told as traces: by one teller at a time, from where it was told, and nothing from before there were any.
+//! Trace cursors: one exporter at a time has a run, it continues where the last one ended, and runs from before tracing
+//! began are never exported.
 
 use crate::world::World;
 use engine::run::Command;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use store::SqlStore;
 
 crate::promises!(on [sqlite = Sqlite, postgres = Postgres]: [
-    a_run_is_told_by_one_at_a_time_from_where_it_was_told,
-    what_was_over_before_there_were_traces_is_not_told,
+    a_run_is_exported_by_one_at_a_time_from_its_cursor,
+    a_run_that_ended_before_tracing_began_is_not_exported,
 ]);
 
 const HOLD: Duration = Duration::from_millis(400);
@@ -18,14 +19,14 @@ fn traces(world: &World) -> Arc<SqlStore> {
     world.store.clone()
 }
 
-async fn a_run_is_told_by_one_at_a_time_from_where_it_was_told(world: World) {
+async fn a_run_is_exported_by_one_at_a_time_from_its_cursor(world: World) {
     let traces = traces(&world);
     traces.begin_tracing().await.unwrap();
     let mut run = world.queued(&[]).await;
     let other = world.queued(&[]).await;
     let (id, begun) = (run.shared.id, run.shared.last_seq);
     assert_eq!(traces.take_unexported(Some(&[id]), 10, HOLD).await.unwrap(), [(id, 0)]);
-    assert_eq!(traces.take_unexported(Some(&[id]), 10, HOLD).await.unwrap(), [], "somebody has it");
+    assert_eq!(traces.take_unexported(Some(&[id]), 10, HOLD).await.unwrap(), [], "another exporter has claimed it");
     assert_eq!(traces.take_unexported(Some(&[]), 10, HOLD).await.unwrap(), []);
     assert_eq!(traces.take_unexported(None, 10, HOLD).await.unwrap(), [(other.shared.id, 0)], "the others are free");
     traces.mark_exported(id, begun, Duration::ZERO).await.unwrap();
@@ -36,10 +37,10 @@ async fn a_run_is_told_by_one_at_a_time_from_where_it_was_told(world: World) {
     traces.begin_tracing().await.unwrap();
     let mut again = traces.take_unexported(None, 10, HOLD).await.unwrap();
     again.sort();
-    assert_eq!(again, [(id, begun), (other.shared.id, 0)], "whoever had them is gone; beginning again changes nothing");
+    assert_eq!(again, [(id, begun), (other.shared.id, 0)], "the claims have expired; beginning again changes nothing");
 }
 
-async fn what_was_over_before_there_were_traces_is_not_told(world: World) {
+async fn a_run_that_ended_before_tracing_began_is_not_exported(world: World) {
     let traces = traces(&world);
     let mut before = world.queued(&[]).await;
     world.store.append(world.commanded(&mut before, Command::Cancel)).await.expect("canceled");
@@ -52,6 +53,6 @@ async fn what_was_over_before_there_were_traces_is_not_told(world: World) {
     assert_eq!(
         traces.take_unexported(None, 10, HOLD).await.unwrap(),
         [(across.shared.id, 0)],
-        "told whole, because it went on"
+        "exported whole, because it continued"
     );
 }

@@ -1,4 +1,4 @@
-//! A tree's nodes, plans and artifacts: read in order and in scope, and rebuilt from the log alone.
+//! The nodes, plans and artifacts of a tree: read in order and in scope, and rebuilt from the log alone.
 
 use crate::played::{dumps, played, replied, sql};
 use crate::world::{World, brief, fresh, now, run_id};
@@ -54,7 +54,7 @@ fn plan() -> Value {
     json!({"mode": "plan", "mode_reason": "parts", "plan": {"summary": "gather, then judge", "bands": bands}, "scratchpad": pad()})
 }
 
-/// `b` fails for good; `a` writes a document, `c` gives JSON.
+/// `a` writes a document, `b` fails for good, `c` returns JSON.
 fn answer(role: Role, title: &str) -> Value {
     let result = |label: &str| {
         json!({"kind": "document", "summary": "done", "success_assessment": {"met": true}, "primary_artifact_label": label,
@@ -97,7 +97,7 @@ async fn grown(world: &World) -> Run {
     run
 }
 
-/// Everything the log implies, computed from it at once.
+/// The projections, computed from the whole log at once.
 async fn implied(world: &World, run: &Run) -> engine::batch::Rows {
     let stored = world.store.events(run_id(run), 0, 1_000).await.unwrap();
     let events: Vec<_> = stored.into_iter().map(|event| event.decode()).collect();
@@ -126,7 +126,7 @@ async fn t1_nodes_plans_and_artifacts_are_what_the_log_says(world: World) {
     assert!(artifacts.is_sorted_by_key(|artifact| artifact.created_at), "oldest first");
     let labels: BTreeSet<&str> = artifacts.iter().map(|artifact| artifact.label.as_str()).collect();
     assert_eq!(labels, BTreeSet::from(["figures", "prices", "synthesis"]));
-    // In parts too, in the order they were made
+    // Page by page, in the order of their creation
     let first = world.store.artifacts(&mine, run_id(&run), None, Slice::first(1)).await.unwrap();
     let behind = Slice { after: Some(first[0].id), limit: 100 };
     let rest = world.store.artifacts(&mine, run_id(&run), None, behind).await.unwrap();

@@ -1,4 +1,5 @@
-//! Views of runs at an earlier seq are the same from a checkpoint as from the first event; the store knows where each log ends.
+//! Views of runs: a view at an earlier seq is the same from a checkpoint as from the first event. The store also knows
+//! where each log ends.
 
 use crate::world::{World, drafted, run_id};
 use engine::run::{Command, Run};
@@ -13,7 +14,7 @@ crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     ends_and_changes_are_known_of_every_run,
 ]);
 
-/// A run with a log a little longer than two checkpoint intervals, made of pauses.
+/// A run whose log, made of pauses, is a little longer than two checkpoint intervals.
 async fn long_run(world: &World) -> (Run, u64) {
     let mut run = world.queued(&[]).await;
     let end = 2 * CHECKPOINT_INTERVAL + 50;

@@ -1,4 +1,4 @@
-//! Workspace changes: with their events or not at all, and never over somebody else's edit.
+//! Workspace changes: they commit with their events or not at all, and never overwrite somebody else's edit.
 
 use crate::world::{World, document, document_as, fresh, link, now, rewrite, run_id, task};
 use engine::batch::EntryRow;
@@ -118,7 +118,7 @@ async fn x11_lists_come_in_parts_that_the_store_counts_off(world: World) {
         world.change(link(project, doc.0, other.0)).await.unwrap();
     }
     let (mine, theirs) = (world.mine(), Scope::Actor(fresh()));
-    // When they are asked for two at a time
+    // When they are read two at a time
     let mut versions = Vec::new();
     for _ in 0..3 {
         let slice = Slice { after: versions.last().copied(), limit: 2 };
@@ -129,7 +129,7 @@ async fn x11_lists_come_in_parts_that_the_store_counts_off(world: World) {
     let filter = EdgeFilter { src: Some(doc.0), ..EdgeFilter::default() };
     let first = world.store.edges(&mine, filter, Slice::first(3)).await.unwrap();
     let rest = world.store.edges(&mine, filter, Slice { after: Some(first[2].id), limit: 3 }).await.unwrap();
-    // Then each comes once and in order, and only to those who see it
+    // Then each comes once and in order, and only to those who may see the document
     assert_eq!(versions, [5, 4, 3, 2, 1]);
     assert_eq!((first.len(), rest.len()), (3, 1));
     assert!(first.iter().chain(&rest).map(|edge| edge.id).is_sorted());

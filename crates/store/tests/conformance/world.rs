@@ -1,4 +1,4 @@
-//! Stores to test, and runs to put into them. Every store is fresh and alone.
+//! Stores to test, and runs to put into them. Every test has a new store of its own.
 
 use engine::actor::Actor;
 use engine::budget::Budgets;
@@ -41,7 +41,7 @@ pub enum Backend {
     Postgres,
 }
 
-/// Where the rows can be looked at behind the store's back.
+/// The database of a store, so that a test can read its rows with plain SQL.
 #[derive(Clone)]
 pub enum Place {
     File(PathBuf),
@@ -56,7 +56,7 @@ pub struct World {
     pub me: ActorId,
 }
 
-/// Runs one promise on a fresh store, and cleans up whatever comes of it.
+/// Runs one promise on a new store, and deletes the store even when the test fails.
 pub async fn check<F: Future<Output = ()> + Send + 'static>(backend: Backend, promise: fn(World) -> F) {
     let clock = Arc::new(TestClock(AtomicI64::new(1_790_000_000_000)));
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -85,7 +85,7 @@ pub async fn check<F: Future<Output = ()> + Send + 'static>(backend: Backend, pr
     }
 }
 
-/// A database of its own on the server the tests are given.
+/// A new database on the PostgreSQL server of the tests.
 pub struct Database {
     pub url: String,
     name: String,
@@ -125,7 +125,7 @@ impl World {
         World { store, place, clock, me }
     }
 
-    /// Time goes by, for the clock that judges leases.
+    /// Lets time pass on the database's clock.
     pub async fn pass(&self, duration: Duration) {
         match &self.clock {
             Some(clock) => drop(clock.0.fetch_add(duration.as_millis() as i64, Ordering::SeqCst)),
@@ -133,14 +133,14 @@ impl World {
         }
     }
 
-    /// Somebody sets that clock, where it is ours to set.
+    /// Sets the database's clock, where the test controls it.
     pub fn set_clock(&self, by_ms: i64) {
         if let Some(clock) = &self.clock {
             clock.0.fetch_add(by_ms, Ordering::SeqCst);
         }
     }
 
-    /// What the clock says that judges leases.
+    /// The time by the database's clock.
     pub fn now(&self) -> Timestamp {
         self.wall().now()
     }
@@ -160,7 +160,7 @@ impl World {
         Actor::Person(self.me)
     }
 
-    /// A project of mine, made outside any run.
+    /// A project of the local person, made outside any run.
     pub async fn project(&self, title: &str) -> ProjectId {
         let id = fresh();
         let mutation = Mutation::CreateProject {
@@ -178,14 +178,14 @@ impl World {
         self.store.change(vec![Change { mutation, actor: self.actor(), seq: 0 }]).await
     }
 
-    /// A run of mine that is stored and waits for a driver.
+    /// A stored run of the local person that waits for a driver.
     pub async fn queued(&self, projects: &[ProjectId]) -> Run {
         let (run, append) = self.created(projects, None);
         self.store.append(append).await.expect("a new run");
         run
     }
 
-    /// The same, with a brief of its own.
+    /// The same, with the given brief.
     pub async fn queued_as(&self, brief: Queued) -> Run {
         let mut run = Run::create(fresh(), brief, self.actor(), now()).expect("a run");
         self.store.append(drafted(&mut run, None)).await.expect("a new run");
@@ -199,7 +199,7 @@ impl World {
         (run, append)
     }
 
-    /// One more event, given from outside the driver.
+    /// An append of one event that does not come from the driver.
     pub fn said(&self, run: &mut Run, text: &str) -> Append {
         run.command(Command::Say { text: text.into(), node: None, lane: Lane::Queue }, self.actor(), now())
             .expect("said");
@@ -229,7 +229,7 @@ impl World {
 pub const LONG: Duration = Duration::from_secs(60);
 pub const SHORT: Duration = Duration::from_millis(400);
 
-/// The draft of a run as one append.
+/// The pending events of a run as one append.
 pub fn drafted(run: &mut Run, fence: Option<Lease>) -> Append {
     let batch = run.take_batch();
     let rows = projection::rows(run, &batch.events);
@@ -245,7 +245,7 @@ pub fn now() -> Timestamp {
     Timestamp(since.as_millis() as i64)
 }
 
-/// Ids in rising order, as version 7 ids are.
+/// Ids in rising order, like UUIDs of version 7.
 pub fn fresh<T: From<uuid::Uuid>>() -> T {
     static NUMBER: AtomicI64 = AtomicI64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

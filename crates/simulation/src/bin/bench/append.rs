@@ -1,5 +1,6 @@
-//! Nothing but appends: writers with a run each, as fast as the store takes their batches. With push, a second process's
-//! view of the same database listens to every one of those runs, and must have heard each event once at the end.
+//! Measures appends alone. Each writer has a run and appends batches as fast as the store commits them. With `push`, a
+//! second store on the same database follows every run, as another process would, and must have received each event at
+//! the end.
 
 use crate::bench_server::{Wall, brief};
 use crate::meter::Meter;
@@ -16,12 +17,12 @@ use std::time::{Duration, Instant};
 use store::SqlStore;
 use tokio::sync::broadcast::error::RecvError;
 
-/// As many as a tree of 3x4 commits together: 251 events in 12 to 13 commits.
-const TOGETHER: usize = 20;
-/// The size of the events in `perf.md`'s floor.
-const WORDS: &str = "The bench writes a message of about three hundred and twenty letters into the log of its run. ";
-/// How long after the last commit the listeners may still hear of it.
-const LAST_NEWS: Duration = Duration::from_secs(10);
+/// Events in one append: as many as a tree of 3x4 commits at a time, measured at 251 events in 12 to 13 commits.
+const EVENTS_PER_APPEND: usize = 20;
+/// Four of these make an event of about the size that `bench/postgres.py` writes with `pgbench`.
+const MESSAGE: &str = "The bench writes a message of about three hundred and twenty letters into the log of its run. ";
+/// How long after the last commit its events may still arrive.
+const PUSH_DEADLINE: Duration = Duration::from_secs(10);
 
 pub struct Load {
     pub writers: usize,
@@ -30,15 +31,15 @@ pub struct Load {
 }
 
 pub async fn measure(database: &str, load: &Load, postmaster: Option<u32>) -> Result<Value, String> {
-    let said = |error: runtime::ports::StoreError| error.to_string();
-    let store = store::open(database, store::Options::default()).await.map_err(said)?;
-    let owner = store.actor(LOCAL_HANDLE).await.map_err(said)?.ok_or("there is no local person")?.id;
+    let text = |error: runtime::ports::StoreError| error.to_string();
+    let store = store::open(database, store::Options::default()).await.map_err(text)?;
+    let owner = store.actor(LOCAL_HANDLE).await.map_err(text)?.ok_or("there is no local person")?.id;
     let mut writers = Vec::new();
     for nth in 0..load.writers {
-        writers.push(Writer::born(store.clone(), owner, nth as u64).await?);
+        writers.push(Writer::create(store.clone(), owner, nth as u64).await?);
     }
-    let audience = match load.push {
-        true => Some(Audience::gather(database, &writers).await?),
+    let followers = match load.push {
+        true => Some(Followers::start(database, &writers).await?),
         false => None,
     };
     let meter = Meter::start(postmaster);
@@ -49,12 +50,12 @@ pub async fn measure(database: &str, load: &Load, postmaster: Option<u32>) -> Re
         ends.push(writer.await.map_err(|error| error.to_string())??);
     }
     let spent = meter.stop();
-    if let Some(audience) = audience {
-        audience.has_heard(&ends).await?;
+    if let Some(followers) = followers {
+        followers.wait_for(&ends).await?;
     }
     let events: u64 = ends.iter().map(|(_, last)| last - 1).sum();
     let mut line = json!({
-        "test": "append", "peer": "pleach-pg", "push": load.push, "writers": load.writers, "together": TOGETHER,
+        "test": "append", "peer": "pleach-pg", "push": load.push, "writers": load.writers, "together": EVENTS_PER_APPEND,
         "events": events, "events_s": events as f64 / spent.wall_s, "pg_us_event": spent.cpu_pg_s * 1e6 / events as f64,
         "own_us_event": spent.cpu_s * 1e6 / events as f64,
     });
@@ -68,12 +69,12 @@ struct Writer {
     store: Arc<store::SqlStore>,
     owner: ActorId,
     run: Run,
-    /// What the writing process itself would push to.
+    /// The live broadcast of the writing process, which the product has too.
     live: Live,
 }
 
 impl Writer {
-    async fn born(store: Arc<store::SqlStore>, owner: ActorId, nth: u64) -> Result<Writer, String> {
+    async fn create(store: Arc<store::SqlStore>, owner: ActorId, nth: u64) -> Result<Writer, String> {
         let now = Wall.now();
         let id = RunId(ids::derive(now, &[&std::process::id().to_le_bytes(), &nth.to_le_bytes()]));
         let run =
@@ -83,14 +84,14 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Where its log ends.
+    /// Appends until the given time. Returns the run and the seq at which its log ends.
     async fn write(mut self, until: Instant) -> Result<(RunId, u64), String> {
-        let text = WORDS.repeat(4);
+        let text = MESSAGE.repeat(4);
         while Instant::now() < until {
-            for _ in 0..TOGETHER {
-                let word = Command::Say { text: text.clone(), node: None, lane: Lane::Queue };
+            for _ in 0..EVENTS_PER_APPEND {
+                let message = Command::Say { text: text.clone(), node: None, lane: Lane::Queue };
                 let now = Wall.now();
-                self.run.command(word, Actor::Person(self.owner), now).map_err(|refusal| format!("{refusal:?}"))?;
+                self.run.command(message, Actor::Person(self.owner), now).map_err(|refusal| format!("{refusal:?}"))?;
             }
             self.append().await?;
         }
@@ -107,35 +108,37 @@ impl Writer {
     }
 }
 
-/// Another process on the same database, with somebody at every run.
-struct Audience {
+/// A second store on the same database, with a follower for every run.
+struct Followers {
     _live: Live,
-    heard: Vec<Arc<AtomicU64>>,
+    received: Vec<Arc<AtomicU64>>,
 }
 
-impl Audience {
-    async fn gather(database: &str, writers: &[Writer]) -> Result<Audience, String> {
+impl Followers {
+    async fn start(database: &str, writers: &[Writer]) -> Result<Followers, String> {
         let options = store::Options { direct_url: Some(database.to_owned()), ..store::Options::default() };
         let other = store::open(database, options).await.map_err(|error| error.to_string())?;
         let live = Live::default();
         live.follow_other_processes(other.clone());
-        let seat = |writer: &Writer| {
-            let (run, heard) = (writer.run.shared.id, Arc::new(AtomicU64::new(writer.run.shared.last_seq)));
-            tokio::spawn(follow(live.listen(run), other.clone(), run, heard.clone()));
-            heard
+        let follower = |writer: &Writer| {
+            let (run, received) = (writer.run.shared.id, Arc::new(AtomicU64::new(writer.run.shared.last_seq)));
+            tokio::spawn(follow(live.listen(run), other.clone(), run, received.clone()));
+            received
         };
-        let heard = writers.iter().map(seat).collect();
-        Ok(Audience { _live: live, heard })
+        let received = writers.iter().map(follower).collect();
+        Ok(Followers { _live: live, received })
     }
 
-    /// Everybody has heard of every event, or the figure is worth nothing.
-    async fn has_heard(self, ends: &[(RunId, u64)]) -> Result<(), String> {
+    /// Waits until every follower has every event. An event that does not arrive makes the measurement worthless.
+    async fn wait_for(self, ends: &[(RunId, u64)]) -> Result<(), String> {
         let (asked, written) = (Instant::now(), ends.iter().map(|(_, last)| *last).sum::<u64>());
         loop {
-            match self.heard.iter().map(|heard| heard.load(Relaxed)).sum::<u64>() {
-                heard if heard == written => return Ok(()),
-                heard if asked.elapsed() > LAST_NEWS => {
-                    return Err(format!("{heard} of {written} events were pushed within {LAST_NEWS:?} of the last"));
+            match self.received.iter().map(|received| received.load(Relaxed)).sum::<u64>() {
+                received if received == written => return Ok(()),
+                received if asked.elapsed() > PUSH_DEADLINE => {
+                    return Err(format!(
+                        "{received} of {written} events were pushed within {PUSH_DEADLINE:?} of the last"
+                    ));
                 }
                 _ => tokio::time::sleep(Duration::from_millis(20)).await,
             }
@@ -143,19 +146,20 @@ impl Audience {
     }
 }
 
-/// As a stream does it: what was told is taken as it comes, and what was missed is read from the log.
-async fn follow(mut listener: Listener, store: Arc<SqlStore>, run: RunId, heard: Arc<AtomicU64>) {
+/// Follows a run like an event stream of the server: it takes commits as they arrive, and reads what it missed from the
+/// log.
+async fn follow(mut listener: Listener, store: Arc<SqlStore>, run: RunId, received: Arc<AtomicU64>) {
     loop {
         let commit = match listener.messages.recv().await {
             Ok(Message::Commit(commit)) => commit,
             Ok(Message::Delta(_)) | Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
-        let mut last = heard.load(Relaxed);
+        let mut last = received.load(Relaxed);
         while last + 1 < commit.first {
             let Ok(missed) = store.events(run, last, (commit.first - 1 - last) as usize).await else { return };
             last += missed.len() as u64;
         }
-        heard.store(last.max(commit.last), Relaxed);
+        received.store(last.max(commit.last), Relaxed);
     }
 }

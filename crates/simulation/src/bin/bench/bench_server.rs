@@ -1,7 +1,8 @@
-//! One process as the server puts it together, with any number of runs at once.
+//! The worker, performer and store as the server assembles them, with many runs at once. Only the model is not the
+//! product's.
 
 use crate::meter::own_cpu;
-use crate::model::{Instant, Play};
+use crate::model::{InstantModel, Workload};
 use effects::performer::EffectsPerformer;
 use effects::tools::{Registry, Toolboxes};
 use engine::actor::Actor;
@@ -27,7 +28,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const LEASE: Duration = Duration::from_secs(10);
-/// What `--workers` is unless someone says otherwise.
+/// The default of `--workers`.
 const SLOTS: usize = 64;
 
 pub struct Wall;
@@ -40,18 +41,18 @@ impl Clock for Wall {
 }
 
 pub struct BenchServer {
-    pub models: Arc<Instant>,
+    pub models: Arc<InstantModel>,
     store: Arc<SqlStore>,
     commands: RunCommands,
     owner: ActorId,
     stop: CancellationToken,
     serving: tokio::sync::Mutex<Option<JoinHandle<()>>>,
-    minted: AtomicU64,
+    created: AtomicU64,
     ended: Arc<EndWaiters>,
 }
 
-/// The waiters for the end of each run. One listener for all of them: a hundred would be woken by every event of every run, and
-/// that is not what is measured.
+/// The waiters for the end of each run. One listener serves all of them. A listener for each of a hundred runs would
+/// wake up for every event of every run, and its cost would be measured as the product's.
 #[derive(Default)]
 struct EndWaiters(Mutex<HashMap<RunId, oneshot::Sender<()>>>);
 
@@ -80,11 +81,11 @@ impl EndWaiters {
 }
 
 impl BenchServer {
-    pub async fn open(database: &str, play: Play, at_once: usize) -> Result<BenchServer, String> {
-        let said = |error: runtime::ports::StoreError| error.to_string();
-        let store = store::open(database, store::Options::default()).await.map_err(said)?;
-        let owner = store.actor(LOCAL_HANDLE).await.map_err(said)?.ok_or("there is no local person")?.id;
-        let models = Arc::new(Instant::new(play));
+    pub async fn open(database: &str, workload: Workload, at_once: usize) -> Result<BenchServer, String> {
+        let text = |error: runtime::ports::StoreError| error.to_string();
+        let store = store::open(database, store::Options::default()).await.map_err(text)?;
+        let owner = store.actor(LOCAL_HANDLE).await.map_err(text)?.ok_or("there is no local person")?.id;
+        let models = Arc::new(InstantModel::new(workload));
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
@@ -107,51 +108,51 @@ impl BenchServer {
         tokio::spawn(async move { waiting.listen(events).await });
         let serving = tokio::spawn(worker.serve(stop.clone()));
         let serving = tokio::sync::Mutex::new(Some(serving));
-        Ok(BenchServer { models, store, commands, owner, stop, serving, minted: AtomicU64::new(0), ended })
+        Ok(BenchServer { models, store, commands, owner, stop, serving, created: AtomicU64::new(0), ended })
     }
 
-    /// Plays `runs` runs, at most `at_once` of them at a time; says how many events they have written.
-    pub async fn play(self: &Arc<BenchServer>, runs: usize, at_once: usize) -> Result<u64, String> {
+    /// Runs `runs` runs, at most `at_once` of them at a time. Returns the number of events that they appended.
+    pub async fn run_many(self: &Arc<BenchServer>, runs: usize, at_once: usize) -> Result<u64, String> {
         let one = |_| {
             let server = self.clone();
-            async move { tokio::spawn(async move { server.run().await }).await.map_err(|error| error.to_string())? }
+            async move { tokio::spawn(async move { server.run_one().await }).await.map_err(|error| error.to_string())? }
         };
         let ended: Vec<Result<u64, String>> =
             futures::stream::iter(0..runs).map(one).buffer_unordered(at_once).collect().await;
         ended.into_iter().sum()
     }
 
-    async fn run(&self) -> Result<u64, String> {
-        let said = |error: runtime::CommandError| error.to_string();
+    async fn run_one(&self) -> Result<u64, String> {
+        let text = |error: runtime::CommandError| error.to_string();
         let now = Wall.now();
-        let nth = self.minted.fetch_add(1, Ordering::Relaxed);
+        let nth = self.created.fetch_add(1, Ordering::Relaxed);
         let id = RunId(ids::derive(now, &[&std::process::id().to_le_bytes(), &nth.to_le_bytes()]));
         let ended = self.ended.expect(id);
-        self.commands.create(id, self.brief(id), Actor::Person(self.owner)).await.map_err(said)?;
+        self.commands.create(id, self.brief(id), Actor::Person(self.owner)).await.map_err(text)?;
         let _ = ended.await;
-        let row = self.commands.settled(id).await.map_err(said)?;
+        let row = self.commands.settled(id).await.map_err(text)?;
         let made = row.metrics.llm_calls as usize;
         match row.status {
-            Status::Completed if made == self.models.play().calls() => Ok(row.last_seq),
+            Status::Completed if made == self.models.workload().calls() => Ok(row.last_seq),
             status => Err(format!("run {id} is {} after {made} calls: {:?}", status.name(), row.stop_detail)),
         }
     }
 
     fn brief(&self, id: RunId) -> Queued {
         let brief = brief(id, self.owner);
-        match self.models.play() {
-            Play::Homework(_) => brief,
-            Play::Tree(fans) => Queued { kind: Kind::Tree, budgets: fans.budgets(), ..brief },
+        match self.models.workload() {
+            Workload::Homework(_) => brief,
+            Workload::Tree(shape) => Queued { kind: Kind::Tree, budgets: shape.budgets(), ..brief },
         }
     }
 
-    /// Processor microseconds to decode and fold one event of the last run.
+    /// Processor time in microseconds to decode and fold one event, measured on the last run.
     pub async fn fold_us_event(&self) -> Result<f64, String> {
-        let said = |error: runtime::ports::StoreError| error.to_string();
+        let text = |error: runtime::ports::StoreError| error.to_string();
         let filter = RunFilter { limit: 1, ..RunFilter::default() };
-        let newest = self.store.runs(&Scope::Platform, filter).await.map_err(said)?;
+        let newest = self.store.runs(&Scope::Platform, filter).await.map_err(text)?;
         let run = newest.first().ok_or("there is no run to fold")?.id;
-        let stored = self.store.events(run, 0, usize::MAX >> 1).await.map_err(said)?;
+        let stored = self.store.events(run, 0, usize::MAX >> 1).await.map_err(text)?;
         let (count, began) = (stored.len(), own_cpu());
         let events: Vec<Event> = stored.into_iter().map(StoredEvent::decode).collect();
         replay(&events, |_, _| ()).ok_or("the log does not fold")?;
@@ -166,7 +167,7 @@ impl BenchServer {
     }
 }
 
-/// A homework run on this bench's model.
+/// The brief of a homework run on the model of the benchmark.
 pub fn brief(id: RunId, owner: ActorId) -> Queued {
     let model = ModelSpec {
         provider: "bench".into(),

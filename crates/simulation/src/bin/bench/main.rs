@@ -1,10 +1,10 @@
-//! The product's line in the benchmark: homework or tree runs on the real driver, worker, tools and store, with a model
-//! in this process that answers at once. Prints one JSON line; `bench/README.md` says what its fields mean.
+//! Measures Pleach for the benchmark: homework or tree runs on the real driver, worker, tools and store, with a model
+//! in this process that answers at once. Prints one JSON line; `bench/README.md` explains its fields.
 //!
 //! `bench --database URL [--runs N] [--at-once C] [--calls K [--reading] | --tree 3x4] [--postmaster PID]`, or
 //! `bench --database URL --append SECONDS [--writers W] [--push]`
 
-// Virtual time belongs to the simulated world; this binary measures the real one.
+// The rest of this crate uses virtual time. This binary measures real time.
 #![allow(clippy::disallowed_methods)]
 
 mod append;
@@ -15,13 +15,13 @@ mod tree;
 
 use bench_server::BenchServer;
 use meter::{Meter, Spent};
-use model::{Play, Shape};
+use model::{Shape, Workload};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Nodes of a run that is played once before the measurement.
+/// The most nodes of a run that is run once before the measurement, to warm up. `bench/ours.py` knows this number.
 const WARM_UP: usize = 200;
 
 struct Options {
@@ -29,7 +29,7 @@ struct Options {
     runs: usize,
     at_once: usize,
     shape: Shape,
-    tree: Option<tree::Fans>,
+    tree: Option<tree::TreeShape>,
     postmaster: Option<u32>,
     append: append::Load,
 }
@@ -62,7 +62,7 @@ impl Options {
                 "--runs" => options.runs = number()?.max(1),
                 "--at-once" => options.at_once = number()?.max(1),
                 "--calls" => options.shape.calls = number()?.max(Shape::FEWEST),
-                "--tree" => options.tree = Some(tree::Fans::parse(&value)?),
+                "--tree" => options.tree = Some(tree::TreeShape::parse(&value)?),
                 "--append" => options.append.seconds = number()?,
                 "--writers" => options.append.writers = number()?.max(1),
                 "--postmaster" => options.postmaster = Some(number()? as u32),
@@ -72,8 +72,8 @@ impl Options {
         if options.database.is_empty() { Err("--database is missing".into()) } else { Ok(options) }
     }
 
-    fn play(&self) -> Play {
-        self.tree.clone().map_or(Play::Homework(self.shape), Play::Tree)
+    fn workload(&self) -> Workload {
+        self.tree.clone().map_or(Workload::Homework(self.shape), Workload::Tree)
     }
 }
 
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // As the product builds it.
+    // The same runtime as the product's.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     match runtime.block_on(measure(&options)) {
         Ok(line) => {
@@ -103,36 +103,38 @@ async fn measure(options: &Options) -> Result<Value, String> {
     if options.append.seconds > 0 {
         return append::measure(&options.database, &options.append, options.postmaster).await;
     }
-    let play = options.play();
-    let server = Arc::new(BenchServer::open(&options.database, play.clone(), options.at_once).await?);
-    // One run to fill the statement caches, as the peers have one; a tree of thousands fills them by itself.
-    if play.nodes() <= WARM_UP {
-        server.play(1, 1).await?;
+    let workload = options.workload();
+    let server = Arc::new(BenchServer::open(&options.database, workload.clone(), options.at_once).await?);
+    // One run fills the statement caches, and the peers have a warm-up too. A tree of thousands of nodes fills them by
+    // itself.
+    if workload.nodes() <= WARM_UP {
+        server.run_many(1, 1).await?;
     }
     let first_call = server.models.first_call();
     server.models.calls.store(0, Ordering::Relaxed);
     let meter = Meter::start(options.postmaster);
-    let events = server.play(options.runs, options.at_once).await?;
+    let events = server.run_many(options.runs, options.at_once).await?;
     let spent = meter.stop();
     let calls = server.models.calls.load(Ordering::Relaxed);
-    let mut line = report(options, &play, &spent, calls, events);
+    let mut line = report(options, &workload, &spent, calls, events);
     line["cpu_to_first_call_s"] = json!(first_call);
-    // Last of all: it holds a whole log in memory, which no run does.
+    // The fold comes after the meter has read the peak memory: it holds a whole log in memory, which no run does.
     line["fold_us_event"] = json!(server.fold_us_event().await?);
     server.close().await;
     Ok(line)
 }
 
-/// The shape of the peers' lines. A node of a homework run is a model call: it has no tree.
-fn report(options: &Options, play: &Play, spent: &Spent, calls: usize, events: u64) -> Value {
+/// The JSON line, with the same fields as the lines of the peers. A homework run has no tree, so each model call counts
+/// as a node.
+fn report(options: &Options, workload: &Workload, spent: &Spent, calls: usize, events: u64) -> Value {
     let (runs, wall) = (options.runs as f64, spent.wall_s);
-    let (nodes, asked) = (play.nodes() as f64 * runs, play.calls() as f64 * runs);
+    let (nodes, asked) = (workload.nodes() as f64 * runs, workload.calls() as f64 * runs);
     let postgres = options.database.starts_with("postgres");
     let cpu = spent.cpu_s + spent.cpu_pg_s;
     let mut line = json!({
         "test": if options.tree.is_some() { "tree" } else { "peer" },
         "peer": if postgres { "pleach-pg" } else { "pleach-sqlite" },
-        "shape": play.name(),
+        "shape": workload.name(),
         "runs": options.runs, "conc": options.at_once,
         "nodes": nodes, "calls": asked, "calls_seen": calls,
         "nodes_s": nodes / wall, "calls_s": asked / wall,

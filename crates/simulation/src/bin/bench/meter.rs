@@ -1,10 +1,11 @@
-//! What a stretch of work cost this process, and the PostgreSQL server beside it. Reads `/proc`, as the peers do.
+//! Processor time, memory and writes of this process, and processor time of the PostgreSQL server, between two moments.
+//! It reads `/proc`, as the scripts of the peers do.
 
 use serde_json::{Value, json};
 use std::fs;
 use std::time::Instant;
 
-/// `/proc` counts processor time in hundredths of a second wherever it does not count in nanoseconds.
+/// `/proc/PID/stat` counts processor time in hundredths of a second.
 const TICKS: f64 = 100.0;
 
 pub struct Meter {
@@ -51,8 +52,8 @@ impl Spent {
     }
 }
 
-/// Seconds on a processor, all threads, to the nanosecond. Threads that have ended are not counted: none does
-/// within a measurement.
+/// Processor time of all threads in seconds. `schedstat` counts nanoseconds. It leaves out threads that have ended, and
+/// none ends during a measurement.
 pub fn own_cpu() -> f64 {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let spent = threads.filter_map(|thread| {
@@ -62,7 +63,7 @@ pub fn own_cpu() -> f64 {
     spent.sum::<f64>() / 1e9
 }
 
-/// The server and its children, the ended ones included.
+/// Processor time of the process and its children in seconds, including children that have ended.
 fn family_cpu(parent: Option<u32>) -> f64 {
     let Some(parent) = parent else { return 0.0 };
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -79,7 +80,7 @@ fn family_cpu(parent: Option<u32>) -> f64 {
     ticks.sum::<i64>() as f64 / TICKS
 }
 
-/// Bytes sent to the disk, and writes.
+/// Bytes sent to the disk, and calls of `write`.
 fn io() -> (u64, u64) {
     let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let field = |name: &str| {

@@ -1,8 +1,8 @@
-//! A model that costs nothing and answers at once, about 320 bytes each time: whatever a figure shows is the product.
-//! The effect's id says which part of the play is asked for, so no prompt needs to be read.
+//! A model that answers at once, with about 320 bytes, so that a figure shows the cost of the product alone. It takes
+//! the iteration from the effect id, so that it need not read the prompt.
 
 use crate::meter::own_cpu;
-use crate::tree::Fans;
+use crate::tree::TreeShape;
 use async_trait::async_trait;
 use effects::performer::ModelPort;
 use engine::effect::{CallError, ModelCall, ModelReply, Usage};
@@ -15,11 +15,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const PROSE: &str = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. ";
 const EXECUTORS: usize = 3;
 
-/// How many calls a run makes: iterations of a planner and three executors, one with the rest, an exit and a report.
+/// The shape of a homework run by its number of calls: iterations of a planner and three executors, one iteration with
+/// the remaining executors, the exit and the report.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub calls: usize,
-    /// Planners also list the documents, which must wait for what the plan changes.
+    /// Planners also list the documents. That read must wait for the commit of what the plan changes.
     pub reading: bool,
 }
 
@@ -30,14 +31,14 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// One planner with an executor, the exit, the report.
+    /// The fewest calls: a planner, an executor, the exit and the report.
     pub const FEWEST: usize = 4;
 
     pub fn name(self) -> String {
         format!("{} calls{}", self.calls, if self.reading { ", reading" } else { "" })
     }
 
-    /// Executors of an iteration; `None` when it is the last.
+    /// The number of executors in an iteration. `None` for the last iteration.
     fn executors(self, iteration: usize) -> Option<usize> {
         let working = self.calls - 2;
         let left = working.saturating_sub((iteration - 1) * (EXECUTORS + 1));
@@ -45,52 +46,52 @@ impl Shape {
     }
 }
 
-/// What is played.
+/// The kind and shape of the runs that are measured.
 #[derive(Clone, Debug)]
-pub enum Play {
+pub enum Workload {
     Homework(Shape),
-    Tree(Fans),
+    Tree(TreeShape),
 }
 
-impl Play {
+impl Workload {
     pub fn name(&self) -> String {
         match self {
-            Play::Homework(shape) => shape.name(),
-            Play::Tree(fans) => fans.name(),
+            Workload::Homework(shape) => shape.name(),
+            Workload::Tree(shape) => shape.name(),
         }
     }
 
     pub fn calls(&self) -> usize {
         match self {
-            Play::Homework(shape) => shape.calls,
-            Play::Tree(fans) => fans.calls(),
+            Workload::Homework(shape) => shape.calls,
+            Workload::Tree(shape) => shape.calls(),
         }
     }
 
     pub fn nodes(&self) -> usize {
         match self {
-            Play::Homework(shape) => shape.calls,
-            Play::Tree(fans) => fans.nodes(),
+            Workload::Homework(shape) => shape.calls,
+            Workload::Tree(shape) => shape.nodes(),
         }
     }
 }
 
-pub struct Instant {
-    play: Play,
+pub struct InstantModel {
+    workload: Workload,
     pub calls: AtomicUsize,
     first_call: OnceLock<f64>,
 }
 
-impl Instant {
-    pub fn new(play: Play) -> Instant {
-        Instant { play, calls: AtomicUsize::new(0), first_call: OnceLock::new() }
+impl InstantModel {
+    pub fn new(workload: Workload) -> InstantModel {
+        InstantModel { workload, calls: AtomicUsize::new(0), first_call: OnceLock::new() }
     }
 
-    pub fn play(&self) -> &Play {
-        &self.play
+    pub fn workload(&self) -> &Workload {
+        &self.workload
     }
 
-    /// Processor seconds this process had used when it was first asked.
+    /// Processor time in seconds that this process had used at the first model call.
     pub fn first_call(&self) -> Option<f64> {
         self.first_call.get().copied()
     }
@@ -118,7 +119,7 @@ impl Shape {
         if self.reading && executors.is_some() {
             calls.push(json!({"tool": "list_documents", "arguments": {}}));
         }
-        // An iteration without executors must show something for itself.
+        // An iteration without executors must create something, or it counts as one without progress.
         if executors == Some(0) {
             calls.push(json!({"tool": "create_document", "arguments": {"title": format!("Beds {iteration}"), "content": PROSE}}));
         }
@@ -145,13 +146,13 @@ fn executor(effect: &str) -> Value {
     })
 }
 
-/// `<tag>.i<iteration>.<place>:<attempt>`
+/// The key is `<tag>.i<iteration>.<place>:<attempt>`.
 fn iteration_of(key: &str) -> usize {
     key.split('.').nth(1).and_then(|part| part.strip_prefix('i')?.parse().ok()).unwrap_or(1)
 }
 
 #[async_trait]
-impl ModelPort for Instant {
+impl ModelPort for InstantModel {
     async fn call(
         &self,
         call: &ModelCall,
@@ -161,9 +162,9 @@ impl ModelPort for Instant {
     ) -> Result<ModelReply, CallError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.first_call.get_or_init(own_cpu);
-        let answer = match &self.play {
-            Play::Homework(shape) => shape.answer(call.role, key),
-            Play::Tree(fans) => fans.answer(call.role, &messages),
+        let answer = match &self.workload {
+            Workload::Homework(shape) => shape.answer(call.role, key),
+            Workload::Tree(shape) => shape.answer(call.role, &messages),
         };
         let text = answer.to_string();
         let input = messages.iter().map(|(_, text)| text.len() as u64 / 4).sum();

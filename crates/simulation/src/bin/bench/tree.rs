@@ -1,5 +1,5 @@
-//! A tree of a given shape: every node above the last level plans and sums up, every leaf writes one page. The
-//! shapes are the peers'; a node finds its level in its title.
+//! The model's answers for a tree of a given shape. Every node above the last level plans and aggregates, and every
+//! leaf writes one document. The peers run the same shapes. The title of a node has one slash per level.
 
 use engine::budget::Budgets;
 use engine::model::Role;
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 const PROSE: &str = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. ";
 
-/// How many children a node has, level by level: `3x4` is a root over three nodes over four leaves each.
+/// The number of children of a node at each level. `3x4` is a root with three nodes, each with four leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fans(Vec<usize>);
+pub struct TreeShape(Vec<usize>);
 
-impl Fans {
-    pub fn parse(text: &str) -> Result<Fans, String> {
+impl TreeShape {
+    pub fn parse(text: &str) -> Result<TreeShape, String> {
         let fans: Result<Vec<usize>, _> = text.split('x').map(str::parse).collect();
-        fans.map(Fans).map_err(|error| format!("--tree {text}: {error}; write it like 3x4"))
+        fans.map(TreeShape).map_err(|error| format!("--tree {text}: {error}; write it like 3x4"))
     }
 
-    /// Nodes by level, the root first.
+    /// The number of nodes at each level, the root first.
     fn levels(&self) -> impl Iterator<Item = usize> + '_ {
         let wider = self.0.iter().scan(1, |width, fan| {
             *width *= fan;
@@ -31,7 +31,7 @@ impl Fans {
         self.levels().sum()
     }
 
-    /// Two calls for a node that plans, one for a leaf.
+    /// A node that plans makes two calls, a leaf one.
     pub fn calls(&self) -> usize {
         let leaves = self.levels().last().unwrap_or(1);
         2 * (self.nodes() - leaves) + leaves
@@ -44,7 +44,7 @@ impl Fans {
         }
     }
 
-    /// Room for the whole tree, and 64 calls at once.
+    /// Limits that the whole tree fits into, with 64 calls at once.
     pub fn budgets(&self) -> Budgets {
         let widest = self.0.iter().copied().max().unwrap_or(1) as u32;
         Budgets {
@@ -82,10 +82,10 @@ impl Fans {
     }
 }
 
-/// The one line of a request that is not JSON comes first.
+/// The title of the node, which the request has on a line of its own.
 fn title(messages: &[(Speaker, String)]) -> &str {
-    let told = messages.iter().find(|(speaker, _)| *speaker == Speaker::User).map_or("", |(_, text)| text.as_str());
-    told.lines().find_map(|line| line.strip_prefix("Node: ")).unwrap_or_default()
+    let prompt = messages.iter().find(|(speaker, _)| *speaker == Speaker::User).map_or("", |(_, text)| text.as_str());
+    prompt.lines().find_map(|line| line.strip_prefix("Node: ")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_shape_has_the_nodes_and_calls_of_the_peers() {
-        let count = |text: &str| Fans::parse(text).map(|fans| (fans.nodes(), fans.calls(), fans.name()));
+        let count = |text: &str| TreeShape::parse(text).map(|fans| (fans.nodes(), fans.calls(), fans.name()));
         assert_eq!(count("3x4"), Ok((16, 20, "3x4".into())));
         assert_eq!(count("4x4x4"), Ok((85, 106, "4^3".into())));
         assert_eq!(count("9x10x10x10").map(|found| found.0), Ok(10_000));
