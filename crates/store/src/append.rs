@@ -8,9 +8,8 @@
 use crate::backend::WriteError;
 use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id, optional_id};
-use crate::tables::HASH_AT;
 use crate::workspace::Touched;
-use crate::{SqlStore, StoreError, codec, notifications, rows};
+use crate::{SqlStore, StoreError, codec, commits, notifications, rows};
 use engine::batch::Rows;
 use engine::blob::Blob;
 use engine::ids::RunId;
@@ -105,7 +104,7 @@ impl SqlStore {
         let stage = stage(append);
         let run_id = append.batch.run_id;
         let mut statements = vec![job_statement(append, stage).guarded(Guard::Head)];
-        statements.extend(rows::events(append.rows.run.kind, &append.batch.events));
+        statements.extend(commits::insert_commit(&append.batch.events));
         statements.extend(blobs(run_id, &self.blob_cache.unwritten(run_id, &append.batch.blobs)));
         statements.extend(rows::projections(&append.rows, stage));
         statements.extend(notifications::insert_deliveries(&append.rows));
@@ -144,9 +143,7 @@ impl SqlStore {
     /// Whether a commit whose answer was lost did happen: it did if the log has our last event with our hash.
     async fn is_committed(&self, append: &Append) -> Result<bool, StoreError> {
         let Some(last) = append.batch.events.last() else { return Ok(false) };
-        let query = Statement::new(HASH_AT.as_str(), vec![id(last.run_id), Value::from(last.seq)]);
-        let found = self.backend.read(query).await?;
-        Ok(found.first().is_some_and(|row| row.bytes(0).is_ok_and(|hash| hash == last.hash.0)))
+        Ok(self.hash_at(last.run_id, last.seq).await? == Some(last.hash))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::log::into_store_error;
 use crate::sql::{Query, Row, Statement, id};
-use crate::{SqlStore, StoreError};
+use crate::{SqlStore, StoreError, migrate};
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::ports::{Claimed, Lease};
@@ -51,6 +51,7 @@ const WAITING: &str = "WITH RECURSIVE owners (owner) AS (\
 
 impl SqlStore {
     pub(crate) async fn claim_due(&self, claim: &Claim<'_>, limit: usize) -> Result<Vec<Claimed>, StoreError> {
+        migrate::refuse_newer(self.backend.as_ref()).await?;
         let mut taken = match claim.only {
             Some(run) => self.take(claim, &[(Candidates::Run(run), limit)]).await?.into_iter().flatten().collect(),
             None => self.take_in_turn(claim, limit).await?,

@@ -2,6 +2,7 @@
 
 use crate::StoreError;
 use engine::actor::Actor;
+use std::fmt::Write;
 
 const PLAIN: u8 = 0;
 const LZ4: u8 = 1;
@@ -38,13 +39,20 @@ fn inflate(length: usize, body: &[u8]) -> Option<Vec<u8>> {
     (text.len() == length).then_some(text)
 }
 
-/// `platform`, `person:<id>` or `subagent:<id>`. Every event stores an actor, and this is a third of its JSON.
 pub(crate) fn actor_text(actor: &Actor) -> String {
-    match actor {
-        Actor::Platform => "platform".into(),
-        Actor::Person(id) => format!("person:{id}"),
-        Actor::Subagent(id) => format!("subagent:{id}"),
-    }
+    let mut text = String::new();
+    write_actor(&mut text, actor);
+    text
+}
+
+/// `platform`, `person:<id>` or `subagent:<id>`. Every event stores an actor, and this is a third of its JSON.
+pub(crate) fn write_actor(out: &mut String, actor: &Actor) {
+    // Writing to a String cannot fail.
+    let _ = match actor {
+        Actor::Platform => out.write_str("platform"),
+        Actor::Person(id) => write!(out, "person:{id}"),
+        Actor::Subagent(id) => write!(out, "subagent:{id}"),
+    };
 }
 
 pub(crate) fn parse_actor(text: &str) -> Result<Actor, StoreError> {

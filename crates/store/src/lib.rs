@@ -17,6 +17,7 @@ mod blob_cache;
 mod changes;
 mod claims;
 mod codec;
+mod commits;
 pub mod credentials;
 mod documents;
 mod lessons;

@@ -4,8 +4,8 @@
 use crate::backend::WriteError;
 use crate::claims::{Claim, millis};
 use crate::sql::{Guard, Query, Statement, Value, id};
-use crate::tables::{ALL_RUNS, EVENTS_AFTER};
-use crate::{SqlStore, StoreError, codec, records};
+use crate::tables::ALL_RUNS;
+use crate::{SqlStore, StoreError, codec, commits};
 use async_trait::async_trait;
 use engine::batch::RunRow;
 use engine::event::StoredEvent;
@@ -60,8 +60,8 @@ impl Log for SqlStore {
     }
 
     async fn events(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError> {
-        let query = Statement::new(EVENTS_AFTER.as_str(), vec![id(run), Value::from(after), Value::from(limit)]);
-        self.backend.read(query).await?.iter().map(records::event).collect()
+        let rows = self.backend.read(commits::query_after(run, after, limit)).await?;
+        commits::events_after(run, after, limit, &rows)
     }
 
     async fn run_row(&self, run: RunId) -> Result<Option<RunRow>, StoreError> {

@@ -33,10 +33,15 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 10, name: "credentials", sql: include_str!("../migrations/0010_credentials.sql") },
     Migration { version: 12, name: "claims_by_owner", sql: include_str!("../migrations/0012_claims_by_owner.sql") },
     Migration { version: 13, name: "database_notes", sql: include_str!("../migrations/0013_database_notes.sql") },
+    Migration { version: 14, name: "commits", sql: include_str!("../migrations/0014_commits.sql") },
 ];
 
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
     (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+
+/// What `json_each` of SQLite gives of the same array.
+const JSON_EACH: &str = "LATERAL (SELECT value, ordinality - 1 AS key FROM \
+    json_array_elements(CAST(c.events AS json)) WITH ORDINALITY)";
 
 impl Migration {
     fn checksum(&self) -> String {
@@ -49,6 +54,12 @@ impl Migration {
         let record = "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?1, ?2, ?3, now_ms()) ON CONFLICT DO NOTHING";
         let values = vec![Value::from(self.version), Value::from(self.name), Value::from(self.checksum())];
         let mut statements = vec![Statement::new(record, values).guarded(Guard::Head)];
+        if engine == Engine::Postgres {
+            // A worker of an earlier version may write to the table until the moment it is dropped.
+            let dropped = self.sql.lines().filter_map(|line| line.strip_prefix("DROP TABLE ")?.strip_suffix(';'));
+            let lock = |table| Statement::new(format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"), vec![]);
+            statements.extend(dropped.map(lock));
+        }
         // The text is split at semicolons, so a migration must not have one inside a literal.
         let lines = self.sql.lines().filter(|line| !line.trim_start().starts_with("--"));
         let text = lines.collect::<Vec<_>>().join("\n");
@@ -62,7 +73,11 @@ impl Engine {
     fn ddl(self, sql: &str) -> String {
         match self {
             Engine::Sqlite => sql.to_owned(),
-            Engine::Postgres => sql.replace(" BLOB", " BYTEA").replace(" WITHOUT ROWID", ""),
+            Engine::Postgres => sql
+                .replace(" BLOB", " BYTEA")
+                .replace(" WITHOUT ROWID", "")
+                .replace("lower(hex(hash))", "encode(hash, 'hex')")
+                .replace("json_each(c.events)", JSON_EACH),
         }
     }
 }
@@ -104,13 +119,13 @@ async fn create_history(backend: &dyn Backend) -> Result<(), StoreError> {
 /// The newest applied version. It is an error if this program does not know a version, or knows it with another text.
 pub(crate) async fn check(backend: &dyn Backend, place: &str) -> Result<i64, StoreError> {
     let query = Statement::new("SELECT version, name, checksum FROM schema_migrations ORDER BY version", vec![]);
-    let newest = MIGRATIONS.last().map_or(0, |migration| migration.version);
     let mut applied = 0;
     for row in backend.read(query).await? {
         applied = row.int(0)?;
         let Some(known) = MIGRATIONS.iter().find(|migration| migration.version == applied) else {
             return Err(StoreError::Unusable(format!(
-                "{place} has schema version {applied}, and this program knows up to {newest}; use the newer program"
+                "{place} has schema version {applied}, and this program knows up to {}; use the newer program",
+                newest()
             )));
         };
         if (known.name, known.checksum().as_str()) != (row.text(1)?, row.text(2)?) {
@@ -123,12 +138,39 @@ pub(crate) async fn check(backend: &dyn Backend, place: &str) -> Result<i64, Sto
     Ok(applied)
 }
 
+/// The newest applied version of a SQLite file, if this program would migrate it.
+pub(crate) fn outdated_version(connection: &rusqlite::Connection) -> rusqlite::Result<Option<i64>> {
+    if !connection.table_exists(None, "schema_migrations")? {
+        return Ok(None);
+    }
+    let applied = "SELECT COALESCE(MAX(version), 0) FROM schema_migrations";
+    let applied: i64 = connection.query_row(applied, [], |row| row.get(0))?;
+    Ok((0 < applied && applied < newest()).then_some(applied))
+}
+
+/// Refuses to work beside a newer program that has migrated this database.
+pub(crate) async fn refuse_newer(backend: &dyn Backend) -> Result<(), StoreError> {
+    let query = Statement::new("SELECT MAX(version) FROM schema_migrations", vec![]);
+    match backend.read_inline(query).await?.first().map(|row| row.int(0)).transpose()? {
+        Some(applied) if applied > newest() => Err(StoreError::Unusable(format!(
+            "a newer program has migrated the database to schema version {applied}, and this one knows up to {}; its runs \
+             are left to the newer program. Stop this one",
+            newest()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn newest() -> i64 {
+    MIGRATIONS.last().map_or(0, |migration| migration.version)
+}
+
 /// Checks the schema for a caller that must not migrate.
 pub(crate) async fn require_current(backend: &dyn Backend, place: &str) -> Result<(), StoreError> {
-    let newest = MIGRATIONS.last().map_or(0, |migration| migration.version);
     match check(backend, place).await? {
-        applied if applied < newest => Err(StoreError::Unusable(format!(
-            "{place} has schema version {applied}, older than {newest}; starting a server or a run on it brings it up to date"
+        applied if applied < newest() => Err(StoreError::Unusable(format!(
+            "{place} has schema version {applied}, older than {}; starting a server or a run on it brings it up to date",
+            newest()
         ))),
         _ => Ok(()),
     }

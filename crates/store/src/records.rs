@@ -7,7 +7,6 @@ use crate::workspace::{Origin, Versioned};
 use crate::{StoreError, codec};
 use engine::batch::{IterationRow, NotificationRow, RunRow};
 use engine::blob::Hash;
-use engine::event::StoredEvent;
 use engine::ids::RunId;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::time::Timestamp;
@@ -46,21 +45,6 @@ fn word<T>(row: &Row, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, 
 pub(crate) fn origin(row: &Row, run: usize, seq: usize) -> Result<Origin, StoreError> {
     let run_id: Option<RunId> = row.optional_parse(run)?;
     Ok(Origin { run_id, seq: row.optional_int(seq)?.map(i64::unsigned_abs) })
-}
-
-/// Reads `tables::EVENT`.
-pub(crate) fn event(row: &Row) -> Result<StoredEvent, StoreError> {
-    Ok(StoredEvent {
-        run_id: row.parse(0)?,
-        seq: number(row, 1)?,
-        node_id: row.optional_parse(2)?,
-        parent_node_id: row.optional_parse(3)?,
-        kind: row.text(4)?.to_owned(),
-        at: time(row, 5)?,
-        actor: codec::parse_actor(row.text(6)?)?,
-        hash: hash(row, 7)?,
-        payload: row.text(8)?.to_owned(),
-    })
 }
 
 /// Reads `kind`, `tables::RUN_FIXED`, `tables::RUN_CHANGING` and the columns that only some kinds have.

@@ -4,9 +4,7 @@
 use crate::sql::{Statement, Value, id, optional_id};
 use crate::tables::{self, ITERATION};
 use engine::batch::{IterationRow, Rows, RunRow};
-use engine::event::Event;
 use engine::ids::RunId;
-use engine::run::Kind;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use runtime::search_terms as terms;
@@ -48,24 +46,6 @@ pub(crate) enum Stage {
     Changed,
     /// Only counters and the position in the log have changed.
     Working,
-}
-
-pub(crate) fn events(kind: Kind, events: &[Event]) -> Option<Statement> {
-    let row = |event: &Event| {
-        vec![
-            id(event.run_id),
-            Value::from(event.seq),
-            optional_id(event.node_id),
-            optional_id(event.parent_node_id),
-            Value::from(event.kind()),
-            time(event.at),
-            Value::from(crate::codec::actor_text(&event.actor)),
-            Value::from(event.hash.0.to_vec()),
-            Value::from(&*event.payload),
-        ]
-    };
-    let rows: Vec<_> = events.iter().map(row).collect();
-    (!rows.is_empty()).then(|| Statement::many(tables::INSERT_EVENT.of(kind), rows))
 }
 
 pub(crate) fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {

@@ -8,30 +8,25 @@ pub(crate) struct Tables {
     pub runs: &'static str,
     /// The other projections of this kind; each has a column `run_id`.
     pub parts: &'static [&'static str],
-    pub events: &'static str,
 }
 
 pub(crate) const fn tables(kind: Kind) -> Tables {
     match kind {
-        Kind::Homework => {
-            Tables { runs: "homework_runs", parts: &["homework_run_iterations"], events: "homework_run_events" }
+        Kind::Homework => Tables { runs: "homework_runs", parts: &["homework_run_iterations"] },
+        Kind::Tree => {
+            Tables { runs: "tree_agent_runs", parts: &["tree_agent_nodes", "tree_agent_plans", "tree_agent_artifacts"] }
         }
-        Kind::Tree => Tables {
-            runs: "tree_agent_runs",
-            parts: &["tree_agent_nodes", "tree_agent_plans", "tree_agent_artifacts"],
-            events: "tree_agent_events",
-        },
-        Kind::Task => Tables { runs: "agent_task_runs", parts: &["agent_task_steps"], events: "agent_task_events" },
+        Kind::Task => Tables { runs: "agent_task_runs", parts: &["agent_task_steps"] },
     }
 }
 
 /// Whether the table holds events or projections. Events are covered by their hash chain, and projections can be
 /// rebuilt.
 pub(crate) fn follows_from_logs(table: &str) -> bool {
-    let shared = ["run_projects", "notifications", "onto_document_entries"];
+    let shared = ["run_commits", "run_projects", "notifications", "onto_document_entries"];
     let own = |kind: &Kind| {
         let tables = tables(*kind);
-        tables.runs == table || tables.events == table || tables.parts.contains(&table)
+        tables.runs == table || tables.parts.contains(&table)
     };
     shared.contains(&table) || Kind::ALL.iter().any(own)
 }
@@ -50,7 +45,6 @@ const fn columns_of_kind(kind: Kind) -> &'static str {
     }
 }
 
-pub(crate) const EVENT: &str = "run_id, seq, node_id, parent_node_id, type, at, actor, hash, payload";
 pub(crate) const ITERATION: &str =
     "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
 pub(crate) const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
@@ -88,8 +82,6 @@ fn per_kind(sql: impl Fn(Tables) -> String) -> Vec<String> {
     Kind::ALL.iter().map(|kind| sql(tables(*kind))).collect()
 }
 
-pub(crate) static INSERT_EVENT: PerKind =
-    PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.events, EVENT, ""))));
 pub(crate) static INSERT_RUN: PerKind =
     PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.runs, &format!("{RUN_FIXED}, {RUN_CHANGING}"), ""))));
 /// Parameters: the values of [`RUN_CHANGING`], then the run.
@@ -124,16 +116,5 @@ pub(crate) static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
     })
 });
 
-/// Parameters: `?1` the run, `?2` the seq to start after, `?3` the limit.
-pub(crate) static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
-    let events = union_all(|_, tables| format!("SELECT {EVENT} FROM {} WHERE run_id = ?1 AND seq > ?2", tables.events));
-    format!("{events} ORDER BY seq LIMIT ?3")
-});
-
 pub(crate) static ITERATIONS: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {ITERATION} FROM homework_run_iterations"));
-
-/// Parameters: `?1` the run, `?2` the seq.
-pub(crate) static HASH_AT: LazyLock<String> = LazyLock::new(|| {
-    union_all(|_, tables| format!("SELECT hash FROM {} WHERE run_id = ?1 AND seq = ?2", tables.events))
-});

@@ -4,11 +4,10 @@
 use crate::rows::{json, optional_time, time};
 use crate::scope::visible_of_run;
 use crate::sql::{Row, Statement, Value, equals, id, in_order_made, only, optional_id, page};
-use crate::tables::{ARTIFACT, EVENT, NODE, NODE_CHANGES, PLAN, insert};
+use crate::tables::{ARTIFACT, NODE, NODE_CHANGES, PLAN, insert};
 use crate::{SqlStore, StoreError, records};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows};
 use engine::blob::BlobRef;
-use engine::event::StoredEvent;
 use engine::ids::{ArtifactId, NodeId, NodeNumber, PlanId, RunId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
@@ -105,7 +104,6 @@ fn artifact(row: &ArtifactRow) -> Vec<Value> {
 }
 
 pub(crate) static NODES: LazyLock<String> = LazyLock::new(|| format!("SELECT {NODE} FROM tree_agent_nodes"));
-pub(crate) static EVENTS: LazyLock<String> = LazyLock::new(|| format!("SELECT {EVENT} FROM tree_agent_events"));
 pub(crate) static PLANS: LazyLock<String> = LazyLock::new(|| format!("SELECT {PLAN} FROM tree_agent_plans"));
 pub(crate) static ARTIFACTS: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {ARTIFACT} FROM tree_agent_artifacts"));
@@ -205,20 +203,6 @@ impl SqlStore {
 
     pub async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
         self.one(only(visible_of_run(&NODES, scope, run), "id", node), read_node).await
-    }
-
-    /// The events of one node, in order, after `after`.
-    pub async fn timeline(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: NodeId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>, StoreError> {
-        let mut query = only(visible_of_run(&EVENTS, scope, run), "node_id", node);
-        query.push(" AND seq > ").bind(after).push(" ORDER BY seq LIMIT ").bind(page(limit));
-        self.all(query, records::event).await
     }
 
     /// Every version of every plan, or of one node's plan, oldest first.

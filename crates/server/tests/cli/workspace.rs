@@ -202,7 +202,7 @@ fn e2_sec_s94_doctor_finds_a_log_that_was_tampered_with() {
     home.run("Audit", &[]).exits(0);
     assert!(home.pleach(&["doctor"]).exits(0).out.contains("every chain whole"));
     let forged = std::process::Command::new("python3")
-        .args(["-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(\"UPDATE homework_run_events SET payload = replace(payload, 'iteration 1', 'iteration 7') WHERE type = 'homework.planned'\"); c.commit()"])
+        .args(["-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(\"UPDATE run_commits SET events = replace(events, 'iteration 1', 'iteration 7')\"); c.commit()"])
         .arg(home.data().join("pleach.db"))
         .status()
         .expect("python3 runs");

@@ -10,7 +10,7 @@ use simulation::scripted::scripts;
 fn rewrite(home: &Home, run: &str) {
     let id: RunId = run.parse().expect("an id");
     let connection = Connection::open(home.data().join("pleach.db")).expect("the file");
-    let change = "UPDATE homework_run_events SET payload = replace(payload, 'Audit', 'Avoid') WHERE run_id = ?1";
+    let change = "UPDATE run_commits SET events = replace(events, 'Audit', 'Avoid') WHERE run_id = ?1";
     assert!(connection.execute(change, [run]).expect("changed") > 0);
     let events = home.runtime.block_on(async {
         let store = store::open_read_only(&home.data().join("pleach.db")).await.expect("readable").expect("a database");
@@ -19,9 +19,8 @@ fn rewrite(home: &Home, run: &str) {
     let mut head = genesis(id);
     for event in events.into_iter().map(StoredEvent::decode) {
         head = event.link(head);
-        let seq = i64::try_from(event.seq).expect("small");
-        let set = "UPDATE homework_run_events SET hash = ?1 WHERE run_id = ?2 AND seq = ?3";
-        connection.execute(set, rusqlite::params![head.0.to_vec(), run, seq]).expect("changed");
+        let set = "UPDATE run_commits SET events = replace(events, ?1, ?2) WHERE run_id = ?3";
+        connection.execute(set, rusqlite::params![event.hash.to_string(), head.to_string(), run]).expect("changed");
     }
     let set = "UPDATE homework_runs SET head = ?1 WHERE id = ?2";
     connection.execute(set, rusqlite::params![head.0.to_vec(), run]).expect("changed");

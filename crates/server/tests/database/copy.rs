@@ -46,10 +46,7 @@ fn r10_a_copy_that_was_cut_off_is_refused_until_it_is_made_again() {
     let words = ["database", "copy", "--to", &database.url()];
     home.pleach(&words).exits(0);
     // As a process leaves it that is killed in the middle.
-    psql(
-        &database.url(),
-        "DELETE FROM homework_run_events; INSERT INTO database_notes VALUES ('copying', 'from SQLite')",
-    );
+    psql(&database.url(), "DELETE FROM run_commits; INSERT INTO database_notes VALUES ('copying', 'from SQLite')");
 
     let refused = home.pleach(&["ls", "--database", &database.url()]).exits(2);
     assert!(refused.err.contains("did not finish"), "{refused:?}");

@@ -2,9 +2,7 @@
 //! whoever can write to the database can rewrite a log and recompute its chain. An anchor that was stored elsewhere
 //! shows that.
 
-use crate::sql::{Statement, Value, id};
-use crate::tables::HASH_AT;
-use crate::{SqlStore, StoreError, records};
+use crate::{SqlStore, StoreError};
 use engine::blob::Hash;
 use engine::ids::RunId;
 
@@ -50,10 +48,5 @@ impl SqlStore {
                 None => AnchorMismatch::Missing,
             }),
         })
-    }
-
-    async fn hash_at(&self, run: RunId, seq: u64) -> Result<Option<Hash>, StoreError> {
-        let query = Statement::new(HASH_AT.as_str(), vec![id(run), Value::from(seq)]);
-        self.backend.read_long(query).await?.first().map(|row| records::hash(row, 0)).transpose()
     }
 }

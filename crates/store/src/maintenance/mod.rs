@@ -16,9 +16,8 @@ pub use examine::{Damage, Depth, Examination};
 pub use prune::Pruned;
 pub use verify::LogCheck;
 
-use crate::sql::{Statement, Value, id};
-use crate::tables::EVENTS_AFTER;
-use crate::{SqlStore, StoreError, records};
+use crate::sql::{Statement, id};
+use crate::{SqlStore, StoreError, commits, records};
 use engine::event::{Event, StoredEvent};
 use engine::ids::RunId;
 
@@ -27,9 +26,9 @@ const PAGE: usize = 1000;
 
 impl SqlStore {
     async fn page_after(&self, run: RunId, after: u64) -> Result<Vec<Event>, StoreError> {
-        let query = Statement::new(EVENTS_AFTER.as_str(), vec![id(run), Value::from(after), Value::from(PAGE)]);
-        let found = self.backend.read_long(query).await?;
-        found.iter().map(|row| records::event(row).map(StoredEvent::decode)).collect()
+        let rows = self.backend.read_long(commits::query_after(run, after, PAGE)).await?;
+        let events = commits::events_after(run, after, PAGE, &rows)?;
+        Ok(events.into_iter().map(StoredEvent::decode).collect())
     }
 
     /// Reads the rest of a log onto the end of `events`.

@@ -8,9 +8,9 @@ pub(crate) mod schema;
 pub(crate) mod wal;
 mod writer;
 
-use crate::StoreError;
 use crate::backend::{Backend, WriteError};
 use crate::sql::{Row, Statement};
+use crate::{StoreError, migrate};
 use async_trait::async_trait;
 use execute::{Failed, translate};
 use readers::Readers;
@@ -55,6 +55,7 @@ impl Sqlite {
     pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
         create_private(path);
         let connection = writable(Connection::open(path), path, &clock)?;
+        copy_before_migration(&connection, path)?;
         let readers = Readers::new(path.to_owned(), clock);
         Ok(Sqlite::Threaded { writer: Writer::start(connection)?, readers })
     }
@@ -116,6 +117,30 @@ fn writable(
     let connection = opened.map_err(|error| with_path(path, &error))?;
     prepare(&connection).map_err(|error| with_path(path, &error))?;
     Ok(connection)
+}
+
+/// Before a file of an earlier version is migrated, a copy is made beside it: `pleach.db.v13`. Whoever must go back to the
+/// earlier program moves the copy to the file's place.
+fn copy_before_migration(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let Some(version) = migrate::outdated_version(connection).map_err(|error| named(path, &error))? else {
+        return Ok(());
+    };
+    let beside = |suffix: &str| PathBuf::from(format!("{}.v{version}{suffix}", path.display()));
+    let (copy, partial) = (beside(""), beside(".partial"));
+    if copy.exists() {
+        return Ok(());
+    }
+    // An interrupted attempt may have left one.
+    let _ = std::fs::remove_file(&partial);
+    create_private(&partial);
+    let copied = connection.execute("VACUUM INTO ?1", [partial.to_string_lossy()]);
+    copied.map_err(|error| named(&partial, &error))?;
+    let synced = std::fs::File::open(&partial).and_then(|file| file.sync_all());
+    synced.and_then(|()| std::fs::rename(&partial, &copy)).map_err(|error| {
+        StoreError::Unavailable(format!("{}: the copy before the migration was not written: {error}", copy.display()))
+    })?;
+    tracing::info!(copy = %copy.display(), version, "copied the database before its migration");
+    Ok(())
 }
 
 /// Opens a read-only connection. It reads the write-ahead log too.

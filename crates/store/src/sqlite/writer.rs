@@ -11,8 +11,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How long a commit waits for the callers that shared the last one.
-const GATHER: Duration = Duration::from_millis(1);
+/// A shared commit waits for another batch as long as one arrives within this time, and for no longer than `LONGEST_WAIT`.
+const NEXT_BATCH_WAIT: Duration = Duration::from_millis(1);
+const LONGEST_WAIT: Duration = Duration::from_millis(8);
 /// The most batches in one commit. The callers wait for the whole group, so it must not grow without limit.
 const GROUP: usize = 512;
 
@@ -79,14 +80,18 @@ impl Work {
         }
     }
 
-    /// Takes every waiting request. If the last commit was shared, it waits for up to as many requests again: the
-    /// callers of that commit are likely to send their next batch at once. A lone caller never waits.
+    /// Takes every waiting request. When commits are shared, drivers are busy with their next batches: committing at once
+    /// would give most of them a commit of their own. A lone caller never waits.
     fn gather(&self, first: Request, last: usize) -> Vec<Request> {
         let mut group = vec![first];
         group.extend(self.inbox.try_iter().take(GROUP - 1));
-        let deadline = Instant::now() + GATHER;
-        while group.len() < last.min(GROUP) {
-            match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        if last.max(group.len()) == 1 {
+            return group;
+        }
+        let deadline = Instant::now() + LONGEST_WAIT;
+        while group.len() < GROUP {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.inbox.recv_timeout(left.min(NEXT_BATCH_WAIT)) {
                 Ok(request) => group.push(request),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }

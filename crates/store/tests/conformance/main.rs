@@ -17,6 +17,7 @@ mod removal;
 mod sqlite;
 mod traces;
 mod tree;
+mod version_13;
 mod views;
 mod workspace;
 mod world;
