@@ -1,10 +1,11 @@
 //! The PostgreSQL backend, for several processes on several machines. Every batch is one pipelined transaction on a
-//! pooled connection. Statements are not prepared by name, so a pooler in transaction mode may stand in between. It
-//! must not know any table.
+//! pooled connection. A pooler in transaction mode may stand in between, unless the configuration says that there is
+//! none: then statements are prepared once for each connection. It must not know any table.
 
 mod hints;
 mod password;
 mod pool;
+mod prepared;
 mod settings;
 mod tls;
 
@@ -16,18 +17,19 @@ use crate::{Options, StoreError};
 use async_trait::async_trait;
 use futures::{StreamExt, poll};
 use hints::Hints;
-use pool::{Pool, Pooled};
+use pool::{Connected, Pool, Pooled};
 use settings::Settings;
 use std::error::Error as _;
+use std::slice::Chunks;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tls::TlsRefused;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Error};
 
 const CONNECTIONS: usize = 8;
 /// The most retries of a batch after a serialization failure or a deadlock.
@@ -55,7 +57,9 @@ pub(crate) struct Postgres {
 impl Postgres {
     pub(crate) async fn open(url: &str, options: &Options) -> Result<Postgres, StoreError> {
         let variables = &options.variables;
-        let pool = Arc::new(Pool::new(Settings::of(url, variables)?, CONNECTIONS));
+        // The same address twice says that no pooler stands in between.
+        let is_direct = options.direct_url.as_deref() == Some(url);
+        let pool = Arc::new(Pool::new(Settings::of(url, variables)?, CONNECTIONS, is_direct));
         let direct = options.direct_url.as_deref().map(|url| Settings::of(url, variables)).transpose()?;
         pool.open(options.startup_wait, options.on_wait).await?;
         let postgres = Postgres { pool, hints: Hints::new(direct) };
@@ -137,7 +141,13 @@ impl Postgres {
         let mut lost = false;
         loop {
             let pooled = self.pool.take(deadline).await?;
-            match timeout_at(deadline, execute(&pooled.client, query)).await {
+            let read = async {
+                if let Some(prepared) = &pooled.client.prepared {
+                    prepared.prepare(&pooled.client, std::slice::from_ref(query)).await?;
+                }
+                execute(&pooled.client, query).await
+            };
+            match timeout_at(deadline, read).await {
                 Ok(Ok((rows, _))) => {
                     self.pool.give_back(pooled);
                     return Ok(rows);
@@ -203,12 +213,16 @@ impl Interrupted {
 /// Answers are read in order: the first failure is the cause, and the later ones only say that the transaction is
 /// aborted. They are read all the same, so that the connection is ready for `ROLLBACK`.
 ///
-/// `SET LOCAL` ends with the transaction. A pooler lends the session to others, so nothing may remain set in it.
-async fn pipeline(client: &Client, batch: &[Statement], limit: Duration) -> Result<Rows, Interrupted> {
-    let begin = format!(
-        "BEGIN; SET LOCAL statement_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {ABANDONED_MS}",
-        limit.as_millis()
-    );
+/// `SET LOCAL` ends with the transaction. A pooler lends the session to others, so nothing may remain set in it. A direct
+/// connection has the usual limits from its start.
+async fn pipeline(client: &Connected, batch: &[Statement], limit: Duration) -> Result<Rows, Interrupted> {
+    let begin = match &client.prepared {
+        Some(prepared) => {
+            prepared.prepare(client, batch).await.map_err(Interrupted::before_commit)?;
+            if limit == USUAL { "BEGIN".to_owned() } else { format!("BEGIN; {}", limits("SET LOCAL", limit)) }
+        }
+        None => format!("BEGIN; {}", limits("SET LOCAL", limit)),
+    };
     let mut begin = Box::pin(client.batch_execute(&begin));
     let begun = poll!(&mut begin);
     let mut sent = Vec::with_capacity(batch.len());
@@ -239,16 +253,31 @@ async fn pipeline(client: &Client, batch: &[Statement], limit: Duration) -> Resu
     failure.map_or(Ok(all), Err)
 }
 
-/// The result rows, and the number of rows that were touched.
-async fn execute(client: &Client, statement: &Statement) -> Result<(Vec<Row>, u64), Error> {
+/// `SET` ends with the session, `SET LOCAL` with the transaction.
+fn limits(set: &str, limit: Duration) -> String {
+    format!(
+        "{set} statement_timeout = {}; {set} idle_in_transaction_session_timeout = {ABANDONED_MS}",
+        limit.as_millis()
+    )
+}
+
+/// The rows of a statement that are sent together: many rows of an insert, one of anything else.
+fn chunks(statement: &Statement) -> Chunks<'_, Vec<Value>> {
     let width = statement.rows.first().map_or(1, |row| row.len().max(1));
-    let together =
-        if statement.sql.starts_with("INSERT") && statement.sql.contains("VALUES (") { PARAMETERS / width } else { 1 };
+    let is_insert = statement.sql.starts_with("INSERT") && statement.sql.contains("VALUES (");
+    statement.rows.chunks(if is_insert { PARAMETERS / width } else { 1 })
+}
+
+/// The result rows, and the number of rows that were touched.
+async fn execute(client: &Connected, statement: &Statement) -> Result<(Vec<Row>, u64), Error> {
     let (mut rows, mut touched) = (Vec::new(), 0);
-    for chunk in statement.rows.chunks(together) {
-        let sql = dialect(&statement.sql, chunk.len());
+    for chunk in chunks(statement) {
         let values = chunk.iter().flatten().map(bound);
-        let mut found = std::pin::pin!(client.query_typed_raw(&sql, values).await?);
+        let found = match client.prepared.as_ref().and_then(|known| known.find(&statement.sql, chunk)) {
+            Some(prepared) => client.query_raw(&prepared, values.map(|(value, _)| value).collect::<Vec<_>>()).await?,
+            None => client.query_typed_raw(&dialect(&statement.sql, chunk.len()), values).await?,
+        };
+        let mut found = std::pin::pin!(found);
         while let Some(row) = found.next().await {
             rows.push(decoded(&row?)?);
         }

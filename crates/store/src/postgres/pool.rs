@@ -1,10 +1,11 @@
-//! A pool of connections to PostgreSQL. A connection that is lost or does not answer is replaced. No session state is
-//! kept on a connection, so it may go through a pooler. It must not know transactions: whoever takes a connection ends
+//! A pool of connections to PostgreSQL. A connection that is lost or does not answer is replaced. Only a direct connection
+//! keeps session state: its limits and its prepared statements. It must not know transactions: whoever takes a connection ends
 //! its own.
 
+use super::prepared::PreparedStatements;
 use super::settings::{CONNECT, Settings, SslMode};
 use super::tls::Encrypted;
-use super::{chain, is_lost, translate};
+use super::{USUAL, chain, is_lost, limits, translate};
 use crate::StoreError;
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,6 +28,8 @@ pub(crate) struct Pool {
     settings: Settings,
     idle: Mutex<Idle>,
     slots: Semaphore,
+    /// No pooler stands between this process and the server.
+    is_direct: bool,
 }
 
 #[derive(Default)]
@@ -41,6 +44,8 @@ struct Idle {
 /// hangs.
 pub(crate) struct Connected {
     client: Client,
+    /// On a direct connection only.
+    pub prepared: Option<PreparedStatements>,
     task: AbortHandle,
 }
 
@@ -125,8 +130,8 @@ fn wants_plain(error: &Error) -> bool {
 }
 
 impl Pool {
-    pub(crate) fn new(settings: Settings, size: usize) -> Pool {
-        Pool { settings, idle: Mutex::default(), slots: Semaphore::new(size) }
+    pub(crate) fn new(settings: Settings, size: usize, is_direct: bool) -> Pool {
+        Pool { settings, idle: Mutex::default(), slots: Semaphore::new(size), is_direct }
     }
 
     /// Opens the first connection of a process. It waits for a server that is starting up, and calls `on_wait` once.
@@ -215,6 +220,14 @@ impl Pool {
                 tracing::debug!(%error, "a database connection ended");
             }
         });
-        Ok(Connected { client, task: task.abort_handle() })
+        let connected =
+            Connected { client, prepared: self.is_direct.then(PreparedStatements::default), task: task.abort_handle() };
+        if self.is_direct {
+            let limited = timeout(CONNECT, connected.batch_execute(&limits("SET", USUAL))).await;
+            limited
+                .map_err(|_| Refused::Silent.into_failure())?
+                .map_err(|error| Refused::Server(error).into_failure())?;
+        }
+        Ok(connected)
     }
 }
