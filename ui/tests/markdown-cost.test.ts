@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MOST_CHARACTERS, parse, type Block } from '../src/components/markdown/blocks';
+import { MAX_CHARACTERS, parse, type Block } from '../src/components/markdown/blocks';
 import type { Inline } from '../src/components/markdown/inline';
 import { SHAPES, WORST } from './markdown-shapes';
 
@@ -61,7 +61,7 @@ test('x10_the_reader_matches_no_patterns_but_single_characters', () => {
 /** What the machine does itself, such as copying text, is not among the steps. */
 test('x10_the_longest_text_of_the_worst_shapes_is_read_within_a_second', () => {
   for (const [name, shape] of WORST) {
-    const text = shape(MOST_CHARACTERS);
+    const text = shape(MAX_CHARACTERS);
     const before = process.cpuUsage();
     parse(text);
     const used = process.cpuUsage(before);
@@ -93,13 +93,13 @@ describe('x10_a_text_that_is_too_large_is_shown_up_to_a_place_that_is_told', () 
     const text = line.repeat(3_000);
     const parsed = parse(text);
     expect(parsed.of).toBe(text.length);
-    expect(parsed.shown).toBeLessThanOrEqual(MOST_CHARACTERS);
-    expect(parsed.shown).toBeGreaterThan(MOST_CHARACTERS - line.length);
+    expect(parsed.shown).toBeLessThanOrEqual(MAX_CHARACTERS);
+    expect(parsed.shown).toBeGreaterThan(MAX_CHARACTERS - line.length);
     expect(text.slice(parsed.shown).startsWith('word')).toBe(true);
   });
 
   test('never within a character', () => {
-    const text = `a${'\u{1f600}'.repeat(MOST_CHARACTERS)}`;
+    const text = `a${'\u{1f600}'.repeat(MAX_CHARACTERS)}`;
     const { shown } = parse(text);
     expect(text.slice(shown).codePointAt(0)).toBe(0x1f600);
   });

@@ -134,7 +134,8 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// The IPv4 address in the second half of an ISATAP tunnel's address.
+/// The IPv4 address at the end of an ISATAP tunnel's address. It can only make an address private: unlike an embedded one, it
+/// does not replace the check of the prefix.
 fn tunneled_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.octets() {
         [.., 0 | 2, 0, 0x5e, 0xfe, a, b, c, d] => Some(Ipv4Addr::new(a, b, c, d)),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 /// A longer wait counts as this one: a day.
 const MAX_WAIT_MS: f64 = 86_400_000.0;
 
-/// The header has seconds or a date. A date is compared with the server's clock if the response has a `Date`.
+/// `retry-after-ms`, which some model providers send, is preferred. `retry-after` has seconds or a date. A date is compared with the server's clock if the response has a `Date`.
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()) {

@@ -1,7 +1,7 @@
 //! Parses server-sent events from bytes in chunks of any size. One pass without I/O; an event that is too long is an error.
 //!
-//! Lines end in LF, CRLF or CR. A leading BOM, comments and unknown fields are skipped. Bytes that are not UTF-8 become replacement
-//! characters, since one bad byte should not lose a paid answer.
+//! Lines end in LF, CRLF or CR. A leading BOM, comments and all fields except `event` and `data` are skipped. Bytes that are not UTF-8 become replacement
+//! characters, so that one bad byte does not lose the stream.
 
 /// Longer than any event of an answer within its limit: text may be six times as long when it is written as JSON.
 const MAX_EVENT_BYTES: usize = 24 * 1024 * 1024;

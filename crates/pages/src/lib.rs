@@ -26,7 +26,7 @@ use engine::ids::{ProjectId, RunId};
 use engine::run::Command;
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Mutation, Scope};
-use page::{QUOTED, line};
+use page::{QUOTED_NOTICE, line};
 use runtime::agents::AgentRecord;
 use runtime::ports::{Library, StoreError};
 use serde_json::Value;
@@ -296,6 +296,6 @@ fn done(subject: PageSubject, name: &str, summary: &str, result: Value) -> Page 
     page.paragraph(summary).paragraph(match &path {
         Some(path) => format!("See {path}."),
         None if result.is_null() => String::new(),
-        None => format!("{QUOTED}\n\n```json\n{}\n```", line(result)),
+        None => format!("{QUOTED_NOTICE}\n\n```json\n{}\n```", line(result)),
     })
 }

@@ -1,10 +1,11 @@
-//! The parser of page paths and the quoting of foreign text, for the fuzz command and the tests of their cost. It checks its own
+//! A fuzz target, not a parser: it gives arbitrary bytes to the page path parser and to the quoting of foreign text. The
+//! fuzz command and the tests of their cost call it. It checks its own
 //! result and panics when it is wrong.
 
 use crate::page::quoted;
 use crate::path::PagePath;
 
-/// The path of a page, and a text that a page quotes.
+/// A path that parses must parse the same when written out again, and no line of a quoted text may be outside the quotation.
 pub fn page(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Some(PagePath::Page { subject, from }) = PagePath::parse(&text) {

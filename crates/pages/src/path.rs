@@ -1,4 +1,4 @@
-//! Parses and prints the paths of pages. It does not know which pages exist or who may see them.
+//! Parses and prints the paths of pages. It does not know whether the document, task, project or run behind a path exists, or who may see it.
 
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
 use std::fmt;
@@ -14,7 +14,7 @@ pub enum PageSubject {
     Document(DocumentId),
     Task(TaskId),
     Run(RunId),
-    /// Every action at once, for programs. It has no page and no path.
+    /// Every action at once, for programs. It has no page: it prints as the HTTP route /api/tools, and `parse` never returns it.
     Tools,
 }
 

@@ -1,6 +1,6 @@
 //! Renders each kind of page for its reader.
 
-use crate::page::{Page, QUOTED, item, line, listed, quoted};
+use crate::page::{Page, QUOTED_NOTICE, item, line, listed, quoted};
 use crate::path::PageSubject;
 use crate::{Pages, Reader};
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
@@ -57,7 +57,7 @@ impl Pages<'_> {
                 let owner = self.store.actor(&agent.owner.to_string()).await?;
                 page.fact("kind", "subagent")
                     .fact("owner", owner.map(|owner| owner.handle))
-                    .paragraph(QUOTED)
+                    .paragraph(QUOTED_NOTICE)
                     .section("Who you are", &quoted(&agent.identity))
             }
         };
@@ -119,7 +119,7 @@ impl Pages<'_> {
             .data("description", project.description.as_str())
             .fact("documents", document_items.len())
             .fact("tasks", task_items.len())
-            .paragraph(QUOTED)
+            .paragraph(QUOTED_NOTICE)
             .section("Description", &quoted(&project.description))
             .section("Documents", &listed(document_items.collect(), "There is no document here yet."))
             .section("Tasks", &listed(task_items.collect(), "There is no task here yet."));
@@ -142,7 +142,7 @@ impl Pages<'_> {
             .fact("updated_at", document.updated_at.to_string())
             .fact("characters", characters)
             .data("content", part.as_str())
-            .paragraph(QUOTED)
+            .paragraph(QUOTED_NOTICE)
             .section("Text", &quoted(&part));
         if from > 0 || to < characters {
             page = page.paragraph(format!("Characters {from} to {to} of {characters} are shown."));
@@ -163,7 +163,7 @@ impl Pages<'_> {
             .fact("version", task.version)
             .fact("updated_at", task.updated_at.to_string())
             .data("description", task.description.as_str())
-            .paragraph(QUOTED)
+            .paragraph(QUOTED_NOTICE)
             .section("Description", &quoted(&task.description));
         Ok(Some(page))
     }
@@ -192,7 +192,7 @@ impl Pages<'_> {
             .fact("iteration", run.iteration)
             .fact("created_at", run.created_at.to_string())
             .fact("cost_usd", run.metrics.cost_usd.dollars())
-            .paragraph(QUOTED)
+            .paragraph(QUOTED_NOTICE)
             .section("Objective", &quoted(&run.objective));
         if let Some(agent) = &run.agent {
             page = page.fact("agent", agent.as_str());

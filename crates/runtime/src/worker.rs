@@ -32,11 +32,11 @@ pub struct WorkerConfig {
     pub slots: usize,
     pub lease: Duration,
     pub claims: ClaimPolicy,
-    /// Other processes share this database: commands may arrive there.
+    /// Whether other processes use this database too. They may append commands to runs that this worker drives.
     pub shared: bool,
 }
 
-/// Ready runs are looked for at least this often, even if every hint is lost.
+/// Ready runs are looked for at least this often, even if no wakeup arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a database file on this machine may fail before waiting clients are told.
 const DATABASE_GRACE: Duration = Duration::from_secs(30);

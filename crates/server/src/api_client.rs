@@ -105,7 +105,7 @@ impl ApiClient {
         Ok(ApiClient { transport, actor: actor.to_owned() })
     }
 
-    pub(crate) fn to_server(server: &str, token: Option<&str>) -> Result<ApiClient, Failure> {
+    pub(crate) fn to_remote_server(server: &str, token: Option<&str>) -> Result<ApiClient, Failure> {
         let unusable = |what: &str| Failure::usage(format!("{what} cannot be used for {server}; nothing was sent"));
         let mut headers = HeaderMap::new();
         if let Some(token) = token {

@@ -122,12 +122,12 @@ impl Attached {
 
 /// Attaches to a server by its URL. It is asked to identify itself first, so that a wrong address or token is reported before
 /// anything else happens.
-pub(crate) async fn to_server(
+pub(crate) async fn to_remote_server(
     config: &Config,
     server: &Setting<String>,
     patience: Duration,
 ) -> Result<Attached, Failure> {
-    let client = ApiClient::to_server(&server.value, config.token().as_deref())?;
+    let client = ApiClient::to_remote_server(&server.value, config.token().as_deref())?;
     let deadline = tokio::time::Instant::now() + patience;
     loop {
         match client.get::<HolderView>("/api/holder").await {
@@ -236,7 +236,7 @@ fn silent(dir: &DataDir) -> Failure {
 }
 
 /// Attaches to serve and drive everything, which only the holder can.
-pub(crate) async fn to_serve(config: &Config, actor: &str) -> Result<Attached, Failure> {
+pub(crate) async fn as_server(config: &Config, actor: &str) -> Result<Attached, Failure> {
     let attached = to_work(config, actor, WorkerScope::Everything).await?;
     match attached.holds() {
         true => Ok(attached),
@@ -329,7 +329,7 @@ impl Performer for Idle {
     }
 }
 
-/// A process that drives runs waits for a database that is starting; other commands report it and end.
+/// A process that drives every run waits for a database that is starting; every other command reports it and ends.
 const STARTUP_WAIT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {

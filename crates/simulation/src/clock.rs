@@ -16,7 +16,7 @@ pub struct VirtualClock {
 }
 
 impl VirtualClock {
-    /// Starts now; only inside a runtime.
+    /// Starts now. Must be called inside a tokio runtime.
     pub fn start() -> VirtualClock {
         VirtualClock { start: Instant::now(), reads: AtomicU64::new(0) }
     }

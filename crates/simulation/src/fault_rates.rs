@@ -3,16 +3,17 @@
 
 use crate::dice::Dice;
 
-/// Chances in a thousand, each per occasion.
+/// How often each fault happens in one world. A u32 is a chance in a thousand per occasion, unless its comment says
+/// otherwise; a u64 is a count or a duration.
 #[derive(Clone, Debug, Default)]
 pub struct FaultRates {
     pub process: Process,
     pub store: Store,
     pub model: Model,
-    /// Commands per run during the storm.
+    /// How many commands each run gets while faults occur.
     pub commands: u64,
-    /// How long faults occur.
-    pub storm_ms: u64,
+    /// Faults occur from the start of the world until this time.
+    pub faults_end_after_ms: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -21,7 +22,7 @@ pub struct Process {
     pub crash_after_commit: u32,
     /// The whole process stalls before a commit, for up to two minutes.
     pub stall: u32,
-    /// Crashes and stops at any moment, per worker and minute.
+    /// The process is killed at any moment; per worker and minute.
     pub crash_any_time: u32,
     pub terminate: u32,
 }
@@ -35,7 +36,7 @@ pub struct Store {
     /// The request was sent twice; the second reply arrives.
     pub sent_twice: u32,
     pub unreadable: u32,
-    pub hint_lost: u32,
+    pub wakeup_lost: u32,
     /// A commit takes up to five seconds; others write meanwhile.
     pub slow: u32,
     /// Times when the database is unreachable, most of them longer than a lease.
@@ -81,7 +82,7 @@ impl FaultRates {
             reply_lost: chance(80),
             sent_twice: chance(60),
             unreadable: chance(40),
-            hint_lost: chance(500),
+            wakeup_lost: chance(500),
             slow: chance(300),
             outages: store_outages(seed, quiet),
         };
@@ -100,20 +101,20 @@ impl FaultRates {
             outages: u64::from(chance(3)),
         };
         let commands = if dice.happens(250) { 0 } else { dice.between(1, 5) };
-        FaultRates { process, store, model, commands, storm_ms: dice.between(20_000, 400_000) }
+        FaultRates { process, store, model, commands, faults_end_after_ms: dice.between(20_000, 400_000) }
     }
 
     /// Whether no fault delays or fails calls to the store.
-    pub fn is_kind_to_stores(&self) -> bool {
+    pub fn has_no_store_faults(&self) -> bool {
         let Store { refused, reply_lost, sent_twice, unreadable, slow, outages, .. } = self.store;
         let chances = [self.process.stall, refused, reply_lost, sent_twice, unreadable, slow];
         outages == 0 && chances.iter().all(|chance| *chance == 0)
     }
 
     /// Whether no process dies and no store call fails, so that nothing may be lost.
-    pub fn is_steady(&self) -> bool {
+    pub fn has_no_store_faults_or_crashes(&self) -> bool {
         let Process { crash_before_commit, crash_after_commit, crash_any_time, terminate, .. } = self.process;
-        self.is_kind_to_stores()
+        self.has_no_store_faults()
             && [crash_before_commit, crash_after_commit, crash_any_time, terminate].iter().all(|chance| *chance == 0)
     }
 }

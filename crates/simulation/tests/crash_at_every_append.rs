@@ -35,7 +35,7 @@ fn in_world<T>(setup: Setup, visible_nodes: impl AsyncFnOnce(FinishedWorld) -> T
 }
 
 fn quiet(seed: u64, kinds: Kinds, crash_at: Option<CrashAt>) -> Setup {
-    let fault_rates = FaultRates { storm_ms: 20_000, ..FaultRates::calm() };
+    let fault_rates = FaultRates { faults_end_after_ms: 20_000, ..FaultRates::calm() };
     Setup { fault_rates, workers: 1, planned_runs: 1, crash_at, ..Setup::of(seed, kinds) }
 }
 

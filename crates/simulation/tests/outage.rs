@@ -12,7 +12,7 @@ fn r1_a_living_process_keeps_its_answers_through_any_outage() {
         let fault_rates = FaultRates {
             store: Store { outages: 6, ..Store::default() },
             model: Model { slow: 300, ..Model::default() },
-            storm_ms: 300_000,
+            faults_end_after_ms: 300_000,
             ..FaultRates::default()
         };
         let setup = Setup { fault_rates, workers: 1, ..Setup::of(seed, Kinds::Mixed) };

@@ -30,7 +30,7 @@ pub(crate) enum Candidates {
 }
 
 /// An owner with a run that is due.
-struct Waiting {
+struct WaitingOwner {
     owner: String,
     held: usize,
     due: i64,
@@ -66,7 +66,7 @@ impl SqlStore {
             match row.optional_text(0)? {
                 Some(owner) => {
                     let held = usize::try_from(row.int(1)?).unwrap_or_default();
-                    owners.push(Waiting { owner: owner.to_owned(), held, due: row.int(2)? });
+                    owners.push(WaitingOwner { owner: owner.to_owned(), held, due: row.int(2)? });
                 }
                 None => expired = true,
             }
@@ -99,7 +99,7 @@ impl SqlStore {
         let mut taken = self.take_tasks(claim, wanted).await?;
         let runs = wanted.iter().zip(&taken).map(|((candidates, most), tasks)| {
             let left = most.saturating_sub(tasks.len());
-            runs(claim, candidates, left)
+            lease_runs(claim, candidates, left)
         });
         let runs = self.backend.write(runs.collect()).await.map_err(into_store_error)?;
         taken.iter_mut().zip(runs).for_each(|(taken, runs)| taken.extend(runs));
@@ -110,7 +110,7 @@ impl SqlStore {
 
 /// Splits `left` runs among the owners, one at a time to the owner with the fewest; on a tie to the one who waits
 /// longest.
-fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
+fn shares(owners: &[WaitingOwner], left: usize) -> Vec<usize> {
     let mut shares = vec![0; owners.len()];
     for _ in 0..left {
         let next = (0..owners.len()).min_by_key(|at| (owners[*at].held + shares[*at], owners[*at].due, *at));
@@ -123,7 +123,7 @@ fn shares(owners: &[Waiting], left: usize) -> Vec<usize> {
 
 /// Each kind of candidate uses one index. One statement with an `OR` over free and expired runs would scan the whole
 /// table.
-fn runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
+fn lease_runs(claim: &Claim<'_>, candidates: &Candidates, limit: usize) -> Statement {
     let mut query =
         Query::new("WITH chosen AS MATERIALIZED (SELECT run_id FROM jobs WHERE state = 'live' AND agent IS NULL AND ");
     let order = match candidates {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn given(held: &[usize], left: usize) -> Vec<usize> {
-        let waiting = held.iter().map(|held| Waiting { owner: String::new(), held: *held, due: 0 });
+        let waiting = held.iter().map(|held| WaitingOwner { owner: String::new(), held: *held, due: 0 });
         shares(&waiting.collect::<Vec<_>>(), left)
     }
 

@@ -23,9 +23,10 @@ const COMMITS: &str = "SELECT first_seq, events FROM run_commits WHERE run_id = 
 const COMMITS_PER_READ: usize = 64;
 
 /// Bytes of one event besides its payload.
-const ENVELOPE_BYTES: usize = 220;
+const EVENT_OVERHEAD_BYTES: usize = 220;
 
-/// One event within a commit's text, in the order of the columns of `run_events`. Its run and seq follow from its row and place.
+/// One event within a commit's text: node, parent node, type, time, actor, hash and payload, in the order of the columns of
+/// `run_events`. Its run and seq follow from its row and place.
 #[derive(Deserialize)]
 struct CommittedEvent<'a>(
     Option<NodeId>,
@@ -46,7 +47,7 @@ pub(crate) fn insert_commit(events: &[Event]) -> Option<Statement> {
 
 /// The payload is copied as it is: the exact text that was hashed.
 fn text_of(events: &[Event]) -> String {
-    let bytes = events.iter().map(|event| event.payload.len() + ENVELOPE_BYTES).sum();
+    let bytes = events.iter().map(|event| event.payload.len() + EVENT_OVERHEAD_BYTES).sum();
     let mut text = String::with_capacity(bytes);
     for event in events {
         text.push(if text.is_empty() { '[' } else { ',' });
@@ -130,16 +131,16 @@ impl SqlStore {
     ) -> Result<Vec<StoredEvent>, StoreError> {
         let (mut found, mut read) = (Vec::new(), after);
         loop {
-            // An event begins with its own node. One that has the node as its parent begins with another.
+            // The text of an event starts with ["<its node>". The parent comes second, without the bracket, and does not match.
             let mut query = visible_of_run("SELECT first_seq, events FROM run_commits", scope, run);
             query.push(" AND instr(events, ").bind(format!("[\"{node}\"")).push(") > 0 AND first_seq >= COALESCE(");
             query.push("(SELECT MAX(c.first_seq) FROM run_commits c WHERE c.run_id = ").bind(id(run));
             query.push(" AND c.first_seq <= ").bind(read.saturating_add(1)).push("), 0) ORDER BY first_seq LIMIT ");
             let rows = self.backend.read(query.bind(COMMITS_PER_READ).statement()).await?;
             for row in &rows {
-                let events = events_of(run, row)?;
+                let (events, before) = (events_of(run, row)?, read);
                 read = events.last().map_or(read, |event| event.seq);
-                found.extend(events.into_iter().filter(|event| event.node_id == Some(node) && event.seq > after));
+                found.extend(events.into_iter().filter(|event| event.node_id == Some(node) && event.seq > before));
             }
             if rows.len() < COMMITS_PER_READ || found.len() >= limit {
                 found.truncate(limit);

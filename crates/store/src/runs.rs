@@ -37,7 +37,7 @@ impl SqlStore {
     }
 
     /// How many runs there are of each kind in each status.
-    pub async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+    pub async fn count_runs_by_kind_and_status(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
         let query = format!("SELECT kind, status, COUNT(*) FROM ({}) r GROUP BY kind, status ORDER BY 1, 2", *ALL_RUNS);
         let found = self.backend.read(Statement::new(query, vec![])).await?;
         let count = |row: &Row| {
@@ -50,7 +50,7 @@ impl SqlStore {
         found.iter().map(count).collect()
     }
 
-    /// The run that the node belongs to.
+    /// The run that the node belongs to. It takes no scope: the caller checks access to the run.
     pub async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
         let query = Statement::new("SELECT run_id FROM tree_agent_nodes WHERE id = ?1", vec![id(node)]);
         self.backend.read(query).await?.first().map(|row| row.parse(0)).transpose()

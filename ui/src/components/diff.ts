@@ -6,7 +6,7 @@ export interface Line {
 }
 
 /** Longer middles are shown as removed and added as a whole, which is correct but longer. */
-const MOST_CELLS = 4_000_000;
+const MAX_CELLS = 4_000_000;
 const CONTEXT = 3;
 
 export function diff(before: string, after: string): Line[] {
@@ -22,7 +22,7 @@ export function diff(before: string, after: string): Line[] {
 function middle(a: string[], b: string[]): Line[] {
   const removed = (text: string): Line => ({ kind: 'removed', text });
   const added = (text: string): Line => ({ kind: 'added', text });
-  if (a.length * b.length > MOST_CELLS) return [...a.map(removed), ...b.map(added)];
+  if (a.length * b.length > MAX_CELLS) return [...a.map(removed), ...b.map(added)];
   const width = b.length + 1;
   const longest = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i -= 1) {

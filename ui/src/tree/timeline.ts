@@ -24,7 +24,7 @@ const MARKS: Record<string, MarkKind> = {
 const LONGEST_PAUSE = 1 / 40;
 const SHORTEST_PAUSE_MS = 50;
 const TURNS = 8;
-const MOST_MARKS = 400;
+const MAX_MARKS = 400;
 
 export class TimeScale {
   readonly bars: Float32Array;
@@ -106,7 +106,7 @@ export class TimeScale {
       const bar = Math.min(this.bars.length - 1, Math.floor(place * this.bars.length));
       most = Math.max(most, ++this.bars[bar]);
       const kind = kinds[events.type.get(at)];
-      if (kind && this.marks.length < MOST_MARKS) this.marks.push({ kind, seq: this.first + at, place });
+      if (kind && this.marks.length < MAX_MARKS) this.marks.push({ kind, seq: this.first + at, place });
     }
     for (let bar = 0; bar < this.bars.length; bar++) this.bars[bar] /= most;
   }

@@ -19,7 +19,7 @@ const FOLD_EVERY_MS = 250;
 /** The critical path of a large tree is computed at most this often. */
 const PATH_EVERY_MS = 500;
 /** A path is unfolded only up to this many cards: more would hide it again. */
-const MOST_REVEALED = 200;
+const MAX_REVEALED = 200;
 
 export class Tree {
   readonly folding: Folding;
@@ -100,7 +100,7 @@ export class Tree {
   showCritical(wanted: boolean): void {
     this.critical = wanted ? criticalPath(this.nodes) : null;
     const path = [...(this.critical ?? [])];
-    if (path.length <= MOST_REVEALED) for (const node of path) for (const ancestor of this.folding.reveal(node)) this.layout.touch(ancestor);
+    if (path.length <= MAX_REVEALED) for (const node of path) for (const ancestor of this.folding.reveal(node)) this.layout.touch(ancestor);
     this.layout.update();
     for (let node = 0; node < this.nodes.count; node++) this.stale.add(node);
     this.notify();

@@ -39,7 +39,7 @@ pub(super) fn of(kind: ProviderKind) -> Option<&'static dyn WireFormat> {
     }
 }
 
-/// Puts the schema into the prompt, for servers that do not enforce it.
+/// The sentence that states the schema in the prompt, for servers that do not enforce it.
 pub(super) fn instruction(request: &ModelRequest<'_>, format: SchemaMode) -> Option<String> {
     (format != SchemaMode::Schema).then(|| {
         format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", request.schema)
@@ -58,8 +58,8 @@ pub(super) fn error_text(answer: &Value) -> Option<String> {
     })
 }
 
-/// Strict decoding needs every object closed and every property required. Only we validate the answers of roles with open
-/// objects (`arguments`, `params`, `json`).
+/// Whether a provider can enforce the schema in its strict mode: every object closed, every property required. Answers to a
+/// schema with an open object (`arguments`, `params`, `json`) are checked only by us.
 pub(super) fn is_closed(schema: &Value) -> bool {
     let Value::Object(map) = schema else {
         return schema.as_array().is_none_or(|items| items.iter().all(is_closed));

@@ -1,4 +1,5 @@
-//! The repair role: corrects failed calls by the arguments that their tools declare.
+//! The rehearsal model in the repair role: when tool calls of a homework iteration failed, it answers with corrected ones,
+//! using the arguments that the tools declare.
 
 use super::Sections;
 use serde_json::{Map, Value, json};
@@ -31,7 +32,7 @@ fn corrected(sections: &Sections, call: &Value) -> Option<Value> {
     changed.then(|| json!({"for_call_id": call["call_id"], "tool": tool["name"], "arguments": arguments}))
 }
 
-/// The tool with the longest common prefix.
+/// The tool whose name begins most like the asked one, with at least 4 letters in common.
 fn nearest<'a, 'b>(tools: &'b [&'a Value], asked: &str) -> Option<&'b &'a Value> {
     let shared = |tool: &Value| {
         let name = tool["name"].as_str().unwrap_or_default();

@@ -20,7 +20,7 @@ impl Hosts {
         words.map(Pattern::parse).collect::<Option<Vec<_>>>().map(Hosts)
     }
 
-    /// Whether a request may go to this address; otherwise why not.
+    /// Whether a request may go to this URL's host, on any port; otherwise why not.
     pub fn admit(&self, url: &Url) -> Result<(), String> {
         let host = url.host_str().map(plain).unwrap_or_default();
         match self.0.iter().any(|pattern| pattern.fits(&host)) {

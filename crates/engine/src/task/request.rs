@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const SHOWN_PAGES: usize = 3;
 
 impl State {
-    /// The properties on everything a step creates.
+    /// A call of a built-in tool. Its properties mark everything that the step creates.
     pub(super) fn tool(&self, shared: &Shared, tool: &str, arguments: Value) -> ToolCall {
         let mut props = json!({ Kind::Task.run_key(): shared.id });
         if let Some(step) = self.open_step() {
@@ -83,7 +83,7 @@ impl State {
                 frame,
                 field: if shown.is_some_and(|result| !result.ok) { "error" } else { "result" },
                 content: shown.map(|result| result.content),
-                // What a page may take was settled when it was opened.
+                // The page was already cut to its limit when it was opened.
                 limit: shown.map_or(0, |result| result.content.bytes),
             }
         };

@@ -220,7 +220,7 @@ impl State {
         match node.status {
             // Its failed children continue first; if none can, it plans again.
             NodeStatus::Failed if plan.is_some_and(|plan| plan.any_completed()) => Some(Unfinished::SumUp),
-            NodeStatus::Completed if plan.is_some_and(|plan| node.cut_short || plan.has_gaps()) => {
+            NodeStatus::Completed if plan.is_some_and(|plan| node.cut_short || plan.skipped_without_failure()) => {
                 Some(Unfinished::SumUp)
             }
             NodeStatus::Failed | NodeStatus::Completed if node.cut_short => Some(Unfinished::Begin),

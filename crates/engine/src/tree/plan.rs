@@ -145,7 +145,7 @@ impl Plan {
         }
     }
 
-    /// The children whose results this version uses.
+    /// Every step that was given to a child, with that child, whatever its status.
     pub fn children(&self) -> impl Iterator<Item = (&Step, NodeNumber)> {
         self.steps.iter().filter_map(|step| Some((step, step.child?)))
     }
@@ -157,8 +157,8 @@ impl Plan {
         })
     }
 
-    /// Whether steps were skipped although the band before them had results.
-    pub fn has_gaps(&self) -> bool {
+    /// Whether steps were skipped for another reason than that the last started band failed.
+    pub fn skipped_without_failure(&self) -> bool {
         self.skipped().next().is_some() && !self.last_band_failed()
     }
 

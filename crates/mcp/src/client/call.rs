@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 /// A call ends after this many times its timeout, whatever progress it reports.
 const MAX_TIMEOUTS_PER_CALL: u32 = 10;
 const WAIT_FOR_ANSWER: Duration = Duration::from_secs(24 * 3_600);
-/// The field with a key that is the same for every attempt at a call.
+/// The field of `_meta` with the idempotency key: the effect id, the same for every attempt.
 const EFFECT_KEY: &str = "pleach/effect";
 
 /// A server's question and the channel for its answer.
@@ -123,7 +123,8 @@ impl WaitingCall {
     }
 }
 
-/// The outcome for now, and the call itself if it waits for a person.
+/// The outcome for now, and the call itself if it waits for a person over an open connection. As an `Err` it means: nothing
+/// was sent, this is the outcome.
 pub(super) type OutcomeSoFar = (Outcome, Option<WaitingCall>);
 
 fn connection_lost(server: &str) -> Outcome {
@@ -141,7 +142,8 @@ impl RunningCall {
         RunningCall::send(config, connection, tool, parameters(tool, call, effect))
     }
 
-    /// A call that asked before and is not waiting here.
+    /// Sends a call again with a person's answer, as the newer protocol wants. A call of the older protocol is lost if its
+    /// connection is.
     pub(super) fn resumed(
         config: &ServerConfig,
         connection: &Arc<Connection>,

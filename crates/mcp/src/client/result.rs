@@ -6,7 +6,7 @@ use engine::effect::ToolOutcome;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
-const MAX_ERROR_CHARS: usize = 2_000;
+const MAX_SUMMARY_CHARS: usize = 2_000;
 const UNREADABLE: &str = "[content of a kind that is not supported]";
 
 pub(super) fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
@@ -49,5 +49,5 @@ fn block(block: &ContentBlock) -> String {
 }
 
 pub(super) fn short(text: &str) -> String {
-    cut(text, MAX_ERROR_CHARS)
+    cut(text, MAX_SUMMARY_CHARS)
 }

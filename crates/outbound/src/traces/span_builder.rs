@@ -16,7 +16,7 @@ pub(crate) struct SpanBuilder {
     /// Folded up to here.
     pub seq: u64,
     kind: &'static str,
-    /// When the present stretch of the run began, and how many there were before.
+    /// When the run last started or was continued, and how often it had ended before.
     began: Option<Timestamp>,
     stretch: u32,
     attempts: HashMap<(EffectId, u32), Call>,
@@ -59,7 +59,7 @@ impl SpanBuilder {
         }
     }
 
-    /// Nothing is open: there is nothing to remember.
+    /// The run has ended, so this builder may be dropped. If the run continues, its log is folded again.
     pub(crate) fn is_over(&self) -> bool {
         self.began.is_none()
     }
@@ -122,7 +122,7 @@ impl SpanBuilder {
         Span { run: self.run, id, parent, name, kind, began, ended, attributes, error }
     }
 
-    /// One that works: a node of a tree, or an executor.
+    /// The span of an agent: a node of a tree, or an executor.
     fn agent_span(&self, own: SpanId, name: &str, agent: Value, times: (Timestamp, Timestamp)) -> Span {
         let attributes = vec![
             ("gen_ai.operation.name", json!("invoke_agent")),
@@ -269,7 +269,7 @@ impl SpanBuilder {
         Some(SpanId::of(self.run, &format!("node {id} {generation}")))
     }
 
-    /// What the one who works here is called: one of a few words, never a title.
+    /// The agent name on a span: the node's role, or the kind of run. It has few values, so that spans can be grouped by it.
     fn agent(&self, event: &Event) -> &'static str {
         match event.node_id.and_then(|id| self.nodes.get(&id)) {
             Some(node) => node.role,

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// The wait after each attempt; after the last attempt the delivery has failed.
 const WAITS_S: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// Another process may send a delivery this long after its sender died.
+/// How long a delivery stays claimed. If its sender dies, another process sends it after that.
 const CLAIM_TIME: Duration = Duration::from_secs(60);
 const DELIVERIES_AT_ONCE: usize = 8;
 /// Deliveries that other processes write are found at least this often.

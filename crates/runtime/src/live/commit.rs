@@ -1,5 +1,5 @@
-//! Events that were committed together, written out once: as server-sent events one after another, so that most
-//! listeners are sent a piece of this very text.
+//! The events of one commit, serialised once as server-sent events, so that most listeners are sent a slice of the same
+//! bytes.
 
 use bytes::Bytes;
 use engine::event::{Event, StoredEvent};

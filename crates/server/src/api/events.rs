@@ -22,6 +22,7 @@ async fn list(
     Id(id): Id<RunId>,
     QueryString(query): QueryString<AfterQuery>,
 ) -> ApiResult<impl IntoResponse> {
+    // Not found unless the caller may see the run.
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let events = app.store.events(id, query.after, limit).await?;

@@ -45,7 +45,7 @@ async fn exposition(app: &AppState) -> Result<String, StoreError> {
     out.family("pleach_build_info", "gauge", "The version that answers.");
     out.sample("pleach_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
     out.family("pleach_runs", "gauge", "Runs in the database, by kind and status.");
-    for (kind, status, count) in app.store.census().await? {
+    for (kind, status, count) in app.store.count_runs_by_kind_and_status().await? {
         out.sample("pleach_runs", &[("kind", kind.name()), ("status", status.name())], count as f64);
     }
     let published = app.live.published();

@@ -22,7 +22,7 @@ pub(super) fn routes() -> Vec<Route> {
             .query("project_id", id())
             .query("run_id", id())
             .returns_page(id(), hit_schema()),
-        Route::get("/api/edges", Read, "The edges from, to or made by something", edges)
+        Route::get("/api/edges", Read, "The edges that start at src, end at dst, or were made by run_id", edges)
             .query("src", id())
             .query("dst", id())
             .query("run_id", id())

@@ -154,7 +154,7 @@ fn directory(session: &Session) -> Check {
 
 /// The server that commands are sent to.
 async fn server(session: &Session, address: &Setting<String>) -> Check {
-    let (ok, detail) = match attach::to_server(&session.config, address, Duration::ZERO).await {
+    let (ok, detail) = match attach::to_remote_server(&session.config, address, Duration::ZERO).await {
         Ok(_) => (true, format!("{} answers and accepts the token", address.value)),
         Err(failure) => (false, failure.message),
     };

@@ -146,7 +146,7 @@ impl Session {
     /// Connects to read; `None` when there is no database yet.
     async fn reader(&self) -> Result<Option<Attached>, Failure> {
         if let Some(server) = &self.config.server {
-            return attach::to_server(&self.config, server, Duration::ZERO).await.map(Some);
+            return attach::to_remote_server(&self.config, server, Duration::ZERO).await.map(Some);
         }
         attach::to_read(&self.config, &self.actor).await
     }
@@ -154,7 +154,7 @@ impl Session {
     /// Connects to record commands and to drive these runs. A server that does not answer may have `patience` to come back.
     async fn worker(&self, scope: WorkerScope, patience: Duration) -> Result<Attached, Failure> {
         match &self.config.server {
-            Some(server) => attach::to_server(&self.config, server, patience).await,
+            Some(server) => attach::to_remote_server(&self.config, server, patience).await,
             None => attach::to_work(&self.config, &self.actor, scope).await,
         }
     }

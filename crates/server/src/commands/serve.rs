@@ -30,7 +30,7 @@ pub(crate) async fn serve(session: &Session, role: Role) -> Result<u8, Failure> 
     let mut signals = Signals::new()?;
     // A database that is starting up is waited for. Nothing is held before that, so a signal may end the wait at once.
     let mut attached = tokio::select! {
-        attached = attach::to_serve(config, &session.actor) => attached?,
+        attached = attach::as_server(config, &session.actor) => attached?,
         code = signals.next() => return Ok(code),
     };
     let address = match role {

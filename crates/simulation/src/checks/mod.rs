@@ -108,7 +108,7 @@ impl RunLog<'_> {
     }
 
     /// Whether nothing may be lost: no process dies or stalls, and no call to the store fails.
-    fn is_steady(&self) -> bool {
-        self.world.setup.fault_rates.is_steady() && self.world.setup.crash_at.is_none()
+    fn has_no_store_faults_or_crashes(&self) -> bool {
+        self.world.setup.fault_rates.has_no_store_faults_or_crashes() && self.world.setup.crash_at.is_none()
     }
 }

@@ -48,7 +48,7 @@ impl Faults {
     pub fn new(seed: u64, fault_rates: FaultRates, crash_at: Option<CrashAt>) -> Faults {
         let mut dice = Dice::about(seed, "when the database is away");
         let outage = |_| {
-            let from = dice.below(fault_rates.storm_ms.max(1));
+            let from = dice.below(fault_rates.faults_end_after_ms.max(1));
             (from, from + dice.between(2_000, 60_000))
         };
         let store_away = (0..fault_rates.store.outages).map(outage).collect();
@@ -100,7 +100,7 @@ impl Faults {
     /// Until the storm is over.
     pub fn is_store_away(&self, now_ms: u64) -> bool {
         let State { fault_rates, store_away, .. } = &*self.state();
-        fault_rates.storm_ms > 0 && store_away.iter().any(|(from, to)| (*from..*to).contains(&now_ms))
+        fault_rates.faults_end_after_ms > 0 && store_away.iter().any(|(from, to)| (*from..*to).contains(&now_ms))
     }
 
     pub fn happens(&self, chance: impl FnOnce(&FaultRates) -> u32) -> bool {

@@ -160,7 +160,7 @@ reads! { Log:
 
         async fn wakeup(&self, at_most: Duration) {
             self.process.pass().await;
-            match self.faults.happens(|rates| rates.store.hint_lost) {
+            match self.faults.happens(|rates| rates.store.wakeup_lost) {
                 true => tokio::time::sleep(at_most).await,
                 false => self.inner.wakeup(at_most).await,
             }

@@ -106,7 +106,7 @@ impl Fixtures {
         Agent { id, handle, identity, max_steps: Some(max_steps) }
     }
 
-    pub fn planned_run(&self, seed: u64, nth: u64, kind: Kind, storm_ms: u64) -> PlannedRun {
+    pub fn planned_run(&self, seed: u64, nth: u64, kind: Kind, faults_end_after_ms: u64) -> PlannedRun {
         let mut dice = Dice::about(seed, &format!("errand {nth}"));
         let id: RunId = ids::derive(Timestamp(1_793_491_200_000), &[&seed.to_le_bytes(), &nth.to_le_bytes()]).into();
         let (scope, project_ids) = match dice.below(4) {
@@ -139,7 +139,7 @@ impl Fixtures {
         };
         let foreign = vec![self.foreign_page.0, self.foreign_project.0];
         let fake_model = FakeModel::of(&mut dice, foreign, Some(self.shared_page.0));
-        PlannedRun { id, brief, fake_model, at_ms: dice.below(storm_ms / 4 + 1) }
+        PlannedRun { id, brief, fake_model, at_ms: dice.below(faults_end_after_ms / 4 + 1) }
     }
 }
 

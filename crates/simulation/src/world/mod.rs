@@ -140,8 +140,9 @@ pub async fn run_world(setup: Setup) -> FinishedWorld {
     let clock = Arc::new(VirtualClock::start());
     let store = store::open_inline(None, clock.clone()).await.expect("a database in memory opens");
     let fixtures = Fixtures::create(store.as_ref(), clock.now()).await;
-    let planned_run =
-        |nth| fixtures.planned_run(setup.seed, nth, setup.kinds.kind(setup.seed, nth), setup.fault_rates.storm_ms);
+    let planned_run = |nth| {
+        fixtures.planned_run(setup.seed, nth, setup.kinds.kind(setup.seed, nth), setup.fault_rates.faults_end_after_ms)
+    };
     let planned_runs: Vec<PlannedRun> = (0..setup.planned_runs).map(planned_run).collect();
     let faults = Arc::new(Faults::new(setup.seed, setup.fault_rates.clone(), setup.crash_at));
     let witness = Arc::new(Witness::new(clock.clone(), setup.keep_lines));
@@ -150,7 +151,7 @@ pub async fn run_world(setup: Setup) -> FinishedWorld {
         planned_runs.iter().map(|planned_run| (planned_run.id, planned_run.fake_model.clone())).collect();
     let provider = Arc::new(Provider::new(setup.seed, faults.clone(), witness.clone(), fake_models_by_run));
     let (death_notices, mut deaths) = mpsc::unbounded_channel();
-    let kind_store = setup.fault_rates.is_kind_to_stores();
+    let kind_store = setup.fault_rates.has_no_store_faults();
     let shared = SharedWorld { clock, store, faults, witness, death_notices, kind_store };
     let workforce = Workforce::new(shared.clone(), provider.clone(), setup.workers);
     let dice = Dice::about(setup.seed, "world");
@@ -180,7 +181,7 @@ impl World {
 
     fn plan_storm(&mut self) {
         let fault_rates = self.setup.fault_rates.clone();
-        let storm = fault_rates.storm_ms;
+        let storm = fault_rates.faults_end_after_ms;
         for nth in 0..self.planned_runs.len() {
             let (at, kind) = (self.planned_runs[nth].at_ms, self.planned_runs[nth].brief.kind);
             self.plan(at, Due::Start(nth));

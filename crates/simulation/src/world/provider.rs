@@ -98,7 +98,7 @@ impl Provider {
         let fault_rates = faults.fault_rates();
         let mut dice = Dice::about(seed, "outages");
         let outages = (0..fault_rates.model.outages).map(|_| {
-            let from = dice.below(fault_rates.storm_ms.max(1));
+            let from = dice.below(fault_rates.faults_end_after_ms.max(1));
             (from, from + dice.between(5_000, 120_000))
         });
         let outages = outages.collect();
@@ -166,7 +166,7 @@ impl Provider {
     /// The fault injected into one attempt, and how long the caller waits for it.
     fn fault(&self, run: RunId, key: &str) -> Option<(CallError, Duration)> {
         let fault_rates = self.faults.fault_rates();
-        let (rates, storm) = (fault_rates.model, fault_rates.storm_ms > 0);
+        let (rates, storm) = (fault_rates.model, fault_rates.faults_end_after_ms > 0);
         let mut dice = Dice::about(self.seed, &format!("trouble {run} {key}"));
         let now = self.witness.now_ms();
         let away = storm && self.outages.iter().any(|(from, to)| (*from..*to).contains(&now));

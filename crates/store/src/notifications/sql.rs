@@ -20,7 +20,7 @@ const DELIVERY: &str =
     "id, webhook_id, run_id, seq, kind, body, state, attempts, due, last_status, last_error, created_at, delivered_at";
 
 /// `?7` is the kind in double quotes, as it stands in the JSON list of the webhook's kinds.
-const DISPATCH: &str = "INSERT INTO webhook_deliveries (id, webhook_id, run_id, seq, kind, body, state, attempts, due, created_at) \
+const INSERT_DELIVERIES: &str = "INSERT INTO webhook_deliveries (id, webhook_id, run_id, seq, kind, body, state, attempts, due, created_at) \
     SELECT 'msg_' || w.id || ?1, w.id, ?2, ?3, ?4, ?5, 'due', 0, now_ms(), now_ms() FROM webhooks w \
     WHERE w.owner = ?6 AND w.disabled_reason IS NULL AND (w.kinds = '[]' OR instr(w.kinds, ?7) > 0) ON CONFLICT DO NOTHING";
 
@@ -43,7 +43,7 @@ pub(crate) fn insert_deliveries(rows: &Rows) -> Vec<Statement> {
             id(row.owner),
             Value::from(format!("\"{}\"", row.kind)),
         ];
-        Statement::new(DISPATCH, values)
+        Statement::new(INSERT_DELIVERIES, values)
     };
     rows.notifications.iter().map(statement).collect()
 }

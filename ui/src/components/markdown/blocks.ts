@@ -37,18 +37,18 @@ interface Parsed {
 }
 
 /** At most this much is parsed as markdown: about sixty pages. */
-export const MOST_CHARACTERS = 200_000;
+export const MAX_CHARACTERS = 200_000;
 const MAX_NESTING = 8;
 
 export const blocks = (markdown: string): Block[] => parse(markdown).blocks;
 
 export function parse(markdown: string): Parsed {
-  const begin = markdown.length > MOST_CHARACTERS ? markdown.slice(0, cutAt(markdown)) : markdown;
+  const begin = markdown.length > MAX_CHARACTERS ? markdown.slice(0, cutAt(markdown)) : markdown;
   const lines = begin === '' ? [] : unixLines(begin).replaceAll('\t', '    ').split('\n');
   const context = new ParseContext();
   const parser = new Parser(context);
   const found = parser.blocks(lines, 0);
-  context.fill(inlines);
+  context.parseWaiting(inlines);
   const notes = context.notes();
   if (notes.length > 0) found.push({ kind: 'notes', items: notes });
   return { blocks: found, shown: parser.full === null ? begin.length : endOfLine(begin, parser.full), of: markdown.length };
@@ -56,10 +56,10 @@ export function parse(markdown: string): Parsed {
 
 /** Cuts at the end of a line if one is near, and never within a character. */
 function cutAt(markdown: string): number {
-  const line = markdown.lastIndexOf('\n', MOST_CHARACTERS - 1) + 1;
-  if (line > MOST_CHARACTERS / 2) return line;
-  const last = markdown.charCodeAt(MOST_CHARACTERS - 1);
-  return last >= 0xd800 && last < 0xdc00 ? MOST_CHARACTERS - 1 : MOST_CHARACTERS;
+  const line = markdown.lastIndexOf('\n', MAX_CHARACTERS - 1) + 1;
+  if (line > MAX_CHARACTERS / 2) return line;
+  const last = markdown.charCodeAt(MAX_CHARACTERS - 1);
+  return last >= 0xd800 && last < 0xdc00 ? MAX_CHARACTERS - 1 : MAX_CHARACTERS;
 }
 
 /** How many characters the first lines take in the text as it was written. */
@@ -91,7 +91,7 @@ class Parser {
         at += 1;
         continue;
       }
-      const found = this.context.capacityForBlock() ? this.block(lines, at, depth) : { block: null, end: at };
+      const found = this.context.countBlock() ? this.block(lines, at, depth) : { block: null, end: at };
       if (found.block) out.push(found.block);
       if (this.context.full) {
         // Part of this block may be parsed already, so the rest that is shown as plain text begins with it.
@@ -134,7 +134,7 @@ class Parser {
     const ordered = first.number !== null;
     const items: Item[] = [];
     let end = at;
-    while (end < lines.length && this.context.capacityForBlock()) {
+    while (end < lines.length && this.context.countBlock()) {
       const bullet = bulletOf(lines[end] as string);
       if (!beginsList(bullet) || (bullet.number !== null) !== ordered) break;
       const inside = [bullet.text];
@@ -162,7 +162,7 @@ class Parser {
     const head = cellsOf(lines[at] as string).map((cell) => this.context.inline(cell));
     const rows: Inline[][][] = [];
     let end = at + 2;
-    while (end < lines.length && (lines[end] as string).includes('|') && this.context.capacityForBlock()) {
+    while (end < lines.length && (lines[end] as string).includes('|') && this.context.countBlock()) {
       rows.push(
         cellsOf(lines[end] as string)
           .slice(0, head.length)
@@ -177,7 +177,7 @@ class Parser {
   private definition(lines: readonly string[], at: number, depth: number): Found | null {
     const found = definitionOf(lines[at] as string);
     if (!found) return null;
-    if (!found.note) return this.context.define(found.label, found.text) ? { block: null, end: at + 1 } : null;
+    if (!found.note) return this.context.defineLink(found.label, found.text) ? { block: null, end: at + 1 } : null;
     let end = at + 1;
     const inside = [found.text];
     while (end < lines.length && (indentOf(lines[end] as string) >= 2 || (isBlank(lines[end] as string) && indentOf(lines[end + 1] ?? '') >= 2))) {
@@ -185,7 +185,7 @@ class Parser {
       inside.push(line.slice(Math.min(indentOf(line), 4)));
       end += 1;
     }
-    return this.context.annotate(found.label, () => this.blocks(inside, depth + 1)) ? { block: null, end } : null;
+    return this.context.defineNote(found.label, () => this.blocks(inside, depth + 1)) ? { block: null, end } : null;
   }
 
   private paragraph(lines: readonly string[], at: number): Found {

@@ -14,11 +14,11 @@ export const isDigit = (char: string | undefined): boolean => char !== undefined
 export function isWord(char: string | undefined): boolean {
   if (char === undefined) return false;
   if (char < '\u0080') return (char >= 'a' && char <= 'z') || (char >= 'A' && char <= 'Z') || isDigit(char) || char === '_';
-  return !isSpace(char) && !isMark(char);
+  return !isSpace(char) && !isPunctuation(char);
 }
 
 /** Punctuation and symbols. Half of a surrogate pair counts as a letter. */
-export function isMark(char: string | undefined): boolean {
+export function isPunctuation(char: string | undefined): boolean {
   if (char === undefined) return false;
   if (char < '\u0080') return char > ' ' && char !== '\u007f' && !isLetterOrDigit(char);
   return /[\p{P}\p{S}]/u.test(char);

@@ -2,7 +2,7 @@
 // bounded number of times, because the places where a search found nothing are kept for later searches.
 
 import type { Inline } from './inline';
-import { isMark, isSpace } from './characters';
+import { isPunctuation, isSpace } from './characters';
 
 /** Marks that are nested deeper than this stay as text. */
 const MAX_NESTING = 8;
@@ -42,11 +42,11 @@ export function delimiterAt(text: string, at: number, end: number): Delimiter {
   const [previous, next] = [text[at - 1], text[end]];
   const spaceBefore = previous === undefined || isSpace(previous);
   const spaceAfter = next === undefined || isSpace(next);
-  const left = !spaceAfter && (!isMark(next) || spaceBefore || isMark(previous));
-  const right = !spaceBefore && (!isMark(previous) || spaceAfter || isMark(next));
+  const left = !spaceAfter && (!isPunctuation(next) || spaceBefore || isPunctuation(previous));
+  const right = !spaceBefore && (!isPunctuation(previous) || spaceAfter || isPunctuation(next));
   // snake_case is a word, not emphasis.
-  const canOpen = mark === '_' ? left && (!right || isMark(previous)) : left;
-  const canClose = mark === '_' ? right && (!left || isMark(next)) : right;
+  const canOpen = mark === '_' ? left && (!right || isPunctuation(previous)) : left;
+  const canClose = mark === '_' ? right && (!left || isPunctuation(next)) : right;
   return new Delimiter(mark, end - at, canOpen, canClose);
 }
 
@@ -65,22 +65,22 @@ function pair(delimiters: Delimiter[]): void {
     one.before = delimiters[at - 1] ?? null;
     one.after = delimiters[at + 1] ?? null;
   });
-  const bottoms = new Map<string, number>();
+  const searchedUpTo = new Map<string, number>();
   let closer: Delimiter | null = delimiters[0] ?? null;
   while (closer) {
     if (!closer.canClose || closer.left === 0) {
       closer = closer.after;
       continue;
     }
-    const bottom = bottoms.get(classOf(closer)) ?? -1;
+    const bottom = searchedUpTo.get(classOf(closer)) ?? -1;
     let opener: Delimiter | null = closer.before;
     while (opener && opener.place > bottom && !fits(opener, closer)) opener = opener.before;
     if (opener && opener.place > bottom) {
       closer = join(opener, closer);
     } else {
-      bottoms.set(classOf(closer), closer.before?.place ?? -1);
+      searchedUpTo.set(classOf(closer), closer.before?.place ?? -1);
       const next: Delimiter | null = closer.after;
-      if (!closer.canOpen) drop(closer);
+      if (!closer.canOpen) unlink(closer);
       closer = next;
     }
   }
@@ -98,14 +98,15 @@ function join(opener: Delimiter, closer: Delimiter): Delimiter | null {
   // Marks between the two can no longer pair with marks outside.
   opener.after = closer;
   closer.before = opener;
-  if (opener.left === 0) drop(opener);
+  if (opener.left === 0) unlink(opener);
   if (closer.left > 0) return closer;
   const next = closer.after;
-  drop(closer);
+  unlink(closer);
   return next;
 }
 
-function drop(one: Delimiter): void {
+/** Takes a delimiter out of the chain. Its marks stay as text. */
+function unlink(one: Delimiter): void {
   if (one.before) one.before.after = one.after;
   if (one.after) one.after.before = one.before;
 }

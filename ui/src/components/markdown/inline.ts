@@ -3,7 +3,7 @@
 import { Delimiter, delimiterAt, emphasised, type Token } from './emphasis';
 import { entityAt } from './entities';
 import { bareAddressEnd, destinationAt, labelOf, safeHref } from './links';
-import { Backticks, isMark, isSpace, isWord, runOf } from './characters';
+import { Backticks, isPunctuation, isSpace, isWord, runOf } from './characters';
 
 export { safeHref } from './links';
 
@@ -26,12 +26,12 @@ const BREAKS = ['<br>', '<br/>', '<br />'];
 export interface References {
   /** Looks a definition up; its `href` is null when the address may not be followed. */
   link(label: string): { href: string | null } | null;
-  note(label: string): number | null;
+  noteNumber(label: string): number | null;
   /** Counts an element; false when the limit is reached. */
-  room(): boolean;
+  countInline(): boolean;
 }
 
-const NONE: References = { link: () => null, note: () => null, room: () => true };
+const NONE: References = { link: () => null, noteNumber: () => null, countInline: () => true };
 
 export function inlines(text: string, references: References = NONE): Inline[] {
   return new Scanner(text, references).all();
@@ -105,7 +105,7 @@ class Scanner {
   }
 
   private put(token: Token, end: number): boolean {
-    if (!(token instanceof Delimiter) && token.kind !== 'text' && !this.references.room()) return this.skip(end);
+    if (!(token instanceof Delimiter) && token.kind !== 'text' && !this.references.countInline()) return this.skip(end);
     this.flush(this.at);
     this.tokens.push(token);
     this.at = this.plain = end;
@@ -121,7 +121,7 @@ class Scanner {
   private escaped(): boolean {
     const next = this.text[this.at + 1];
     if (next === '\n') return this.put({ kind: 'break' }, this.at + 2);
-    return next !== undefined && next < '\u0080' && isMark(next) && this.put({ kind: 'text', text: next }, this.at + 2);
+    return next !== undefined && next < '\u0080' && isPunctuation(next) && this.put({ kind: 'text', text: next }, this.at + 2);
   }
 
   private newline(): boolean {
@@ -145,7 +145,7 @@ class Scanner {
   private marks(mark: string): boolean {
     const end = this.at + runOf(this.text, this.at, mark);
     if (mark === '~' && end - this.at !== 2) return this.skip(end);
-    return this.references.room() ? this.put(delimiterAt(this.text, this.at, end), end) : this.skip(end);
+    return this.references.countInline() ? this.put(delimiterAt(this.text, this.at, end), end) : this.skip(end);
   }
 
   private open(image: boolean): boolean {
@@ -167,7 +167,7 @@ class Scanner {
     const number = this.noteOf(bracket, label);
     if (number !== null) return this.replace(bracket, { kind: 'note', number }, this.at + 1);
     const target = this.target(bracket, label);
-    if (!target || !this.references.room()) return false;
+    if (!target || !this.references.countInline()) return false;
     const { href, end } = target;
     if (bracket.image) return this.replace(bracket, { kind: 'image', href, alt: label }, end);
     this.flush(this.at);
@@ -195,7 +195,7 @@ class Scanner {
 
   private noteOf(bracket: Bracket, label: string): number | null {
     const name = !bracket.nested && !bracket.image && label[0] === '^' ? labelOf(label.slice(1)) : null;
-    return name === null ? null : this.references.note(name);
+    return name === null ? null : this.references.noteNumber(name);
   }
 
   /** The address of a bracket's link: in parentheses after it, or by the name of a definition. */

@@ -3,9 +3,9 @@
 import { indentOf, isBlank, isDigit, isSpace, runOf, stripped } from './characters';
 
 /** A mark that is indented further than this is text. */
-const MOST_INDENT = 3;
-const MOST_LANGUAGE = 40;
-const MOST_COLUMNS = 200;
+const MAX_INDENT = 3;
+const MAX_LANGUAGE = 40;
+const MAX_COLUMNS = 200;
 
 interface Fence {
   mark: string;
@@ -16,10 +16,10 @@ interface Fence {
 export function fenceOf(line: string): Fence | null {
   const indent = indentOf(line);
   const mark = line[indent];
-  if (indent > MOST_INDENT || (mark !== '`' && mark !== '~')) return null;
+  if (indent > MAX_INDENT || (mark !== '`' && mark !== '~')) return null;
   const length = runOf(line, indent, mark);
   if (length < 3) return null;
-  const info = stripped(line.slice(indent + length, indent + length + MOST_LANGUAGE));
+  const info = stripped(line.slice(indent + length, indent + length + MAX_LANGUAGE));
   // Text with a backtick after the mark is code inside a line.
   if (mark === '`' && line.includes('`', indent + length)) return null;
   const space = info.indexOf(' ');
@@ -34,7 +34,7 @@ export function closesFence(line: string, fence: Fence): boolean {
 export function headingOf(line: string): { level: number; text: string } | null {
   const indent = indentOf(line);
   const level = runOf(line, indent, '#');
-  if (indent > MOST_INDENT || level === 0 || level > 6) return null;
+  if (indent > MAX_INDENT || level === 0 || level > 6) return null;
   const after = indent + level;
   if (after < line.length && !isSpace(line[after])) return null;
   const text = stripped(line.slice(after));
@@ -47,7 +47,7 @@ export function headingOf(line: string): { level: number; text: string } | null 
 export function isRule(line: string): boolean {
   const indent = indentOf(line);
   const mark = line[indent];
-  if (indent > MOST_INDENT || (mark !== '-' && mark !== '*' && mark !== '_')) return false;
+  if (indent > MAX_INDENT || (mark !== '-' && mark !== '*' && mark !== '_')) return false;
   let marks = 0;
   for (let at = indent; at < line.length; at += 1) {
     if (line[at] === mark) marks += 1;
@@ -60,14 +60,14 @@ export function isRule(line: string): boolean {
 export function underlineOf(line: string): 0 | 1 | 2 {
   const indent = indentOf(line);
   const mark = line[indent];
-  if (indent > MOST_INDENT || (mark !== '=' && mark !== '-')) return 0;
+  if (indent > MAX_INDENT || (mark !== '=' && mark !== '-')) return 0;
   if (!isBlank(line.slice(indent + runOf(line, indent, mark)))) return 0;
   return mark === '=' ? 1 : 2;
 }
 
 export function isQuote(line: string): boolean {
   const indent = indentOf(line);
-  return indent <= MOST_INDENT && line[indent] === '>';
+  return indent <= MAX_INDENT && line[indent] === '>';
 }
 
 /** The line without its quotation mark `>`. */
@@ -103,10 +103,10 @@ export function bulletOf(line: string): Bullet | null {
 /** A list may follow a paragraph without an empty line, but a number other than one is more likely the end of a sentence. */
 export function bulletInterrupts(line: string): boolean {
   const bullet = bulletOf(line);
-  return bullet !== null && bullet.indent <= MOST_INDENT && (bullet.number === null || bullet.number === 1) && bullet.text !== '';
+  return bullet !== null && bullet.indent <= MAX_INDENT && (bullet.number === null || bullet.number === 1) && bullet.text !== '';
 }
 
-export const beginsList = (bullet: Bullet | null): bullet is Bullet => bullet !== null && bullet.indent <= MOST_INDENT;
+export const beginsList = (bullet: Bullet | null): bullet is Bullet => bullet !== null && bullet.indent <= MAX_INDENT;
 
 /** The cells of a table row; a bar after a backslash is part of its cell. */
 export function cellsOf(line: string): string[] {
@@ -142,7 +142,7 @@ export function columnsOf(line: string | undefined): Align[] | null {
     if (dashes === '' || runOf(dashes, 0, '-') !== dashes.length) return null;
     columns.push(left && right ? 'center' : right ? 'right' : left ? 'left' : null);
   }
-  return columns.length > 0 && columns.length <= MOST_COLUMNS ? columns : null;
+  return columns.length > 0 && columns.length <= MAX_COLUMNS ? columns : null;
 }
 
 export function beginsTable(line: string, next: string | undefined): boolean {

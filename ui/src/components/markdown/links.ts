@@ -1,18 +1,18 @@
 // Addresses: which ones may be followed, where an address ends inside a text, and the definitions that links refer to.
 
 import { entityAt } from './entities';
-import { isMark, isSpace, stripped } from './characters';
+import { isPunctuation, isSpace, stripped } from './characters';
 
 /** Longer labels and addresses are text: nobody reads them, and each would be looked at many times. */
-const MOST_ADDRESS = 2_000;
-const MOST_LABEL = 200;
-const MOST_TITLE = 300;
-const MOST_PARENTHESES = 8;
+const MAX_ADDRESS = 2_000;
+const MAX_LABEL = 200;
+const MAX_TITLE = 300;
+const MAX_PARENTHESES = 8;
 const SCHEMES = ['https://', 'http://', 'mailto:'];
 
 /** An address that may be followed, or null. Only these schemes; never javascript:, data: or a path of this server. */
 export function safeHref(raw: string): string | null {
-  if (raw.length > MOST_ADDRESS) return null;
+  if (raw.length > MAX_ADDRESS) return null;
   // Browsers drop control characters before they read the scheme, so they are dropped here first.
   const href = Array.from(raw)
     .filter((char) => char > ' ' && char !== '\u007f')
@@ -33,7 +33,7 @@ interface Destination {
 
 /** Parses the parentheses of a link; `at` is the opening one. */
 export function destinationAt(text: string, at: number): Destination | null {
-  const most = Math.min(text.length, at + MOST_ADDRESS);
+  const most = Math.min(text.length, at + MAX_ADDRESS);
   const found = addressAt(text, afterSpaces(text, at + 1, most), most);
   if (!found) return null;
   let end = afterSpaces(text, found.end, most);
@@ -65,8 +65,8 @@ function addressAt(text: string, at: number, most: number): Destination | null {
   let open = 0;
   let end = at;
   for (; end < most && !isSpace(text[end]); end += 1) {
-    if (text[end] === '\\' && isMark(text[end + 1])) end += 1;
-    else if (text[end] === '(' && ++open > MOST_PARENTHESES) return null;
+    if (text[end] === '\\' && isPunctuation(text[end + 1])) end += 1;
+    else if (text[end] === '(' && ++open > MAX_PARENTHESES) return null;
     else if (text[end] === ')' && --open < 0) break;
   }
   return open > 0 ? null : { address: literal(text.slice(at, end)), end };
@@ -78,7 +78,7 @@ const QUOTES: Record<string, string> = { '"': '"', "'": "'", '(': ')' };
 function titleEnd(text: string, at: number, most: number): number {
   const close = QUOTES[text[at] ?? ''];
   if (close === undefined) return -1;
-  for (let end = at + 1; end < Math.min(most, at + MOST_TITLE); end += 1) {
+  for (let end = at + 1; end < Math.min(most, at + MAX_TITLE); end += 1) {
     if (text[end] === '\\') end += 1;
     else if (text[end] === close) return end + 1;
   }
@@ -94,7 +94,7 @@ function literal(text: string): string {
     if (entity) {
       out += entity.text;
       at = entity.end - 1;
-    } else if (text[at] === '\\' && isMark(text[at + 1])) {
+    } else if (text[at] === '\\' && isPunctuation(text[at + 1])) {
       out += text[at + 1];
       at += 1;
     } else out += text[at];
@@ -104,7 +104,7 @@ function literal(text: string): string {
 
 /** The normalised name of a definition, or null if the label cannot be one. */
 export function labelOf(text: string): string | null {
-  if (text.length > MOST_LABEL) return null;
+  if (text.length > MAX_LABEL) return null;
   let out = '';
   for (const char of stripped(text)) out += isSpace(char) ? (out.endsWith(' ') ? '' : ' ') : char;
   return out === '' ? null : out.toLowerCase();
@@ -125,12 +125,12 @@ export function definitionOf(line: string): Definition | null {
   const note = line[at + 1] === '^';
   const start = at + (note ? 2 : 1);
   let end = start;
-  while (end < line.length && end - start <= MOST_LABEL && line[end] !== ']' && line[end] !== '[') end += line[end] === '\\' ? 2 : 1;
+  while (end < line.length && end - start <= MAX_LABEL && line[end] !== ']' && line[end] !== '[') end += line[end] === '\\' ? 2 : 1;
   const label = line[end] === ']' && line[end + 1] === ':' ? labelOf(line.slice(start, end)) : null;
   if (label === null) return null;
   const rest = end + 2;
   if (note) return { label, note, text: stripped(line.slice(rest)) };
-  const most = Math.min(line.length, rest + MOST_ADDRESS);
+  const most = Math.min(line.length, rest + MAX_ADDRESS);
   const found = addressAt(line, afterSpaces(line, rest, most), most);
   if (!found || found.address === '') return null;
   let after = afterSpaces(line, found.end, most);
@@ -161,5 +161,5 @@ export function bareAddressEnd(text: string, at: number): { end: number; past: n
     if (text[end - 1] === ')') open += 1;
     end -= 1;
   }
-  return { end: end - at > MOST_ADDRESS || end <= at + scheme.length ? at : end, past };
+  return { end: end - at > MAX_ADDRESS || end <= at + scheme.length ? at : end, past };
 }

@@ -2,7 +2,7 @@
 
 const MARKS = new Set([...'#*`>|']);
 /** At most this many search words are marked. The server searches for all of them. */
-const MOST_SOUGHT = 20;
+const MAX_SOUGHT = 20;
 
 const isLetter = (char: string | undefined): boolean => char !== undefined && /\p{L}/u.test(char);
 
@@ -24,7 +24,7 @@ export function pieces(text: string, query: string): string[] {
     .toLowerCase()
     .split(' ')
     .filter((word) => word !== '')
-    .slice(0, MOST_SOUGHT);
+    .slice(0, MAX_SOUGHT);
   const low = text.toLowerCase();
   const out: string[] = [];
   let kept = 0;

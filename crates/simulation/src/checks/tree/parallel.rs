@@ -21,7 +21,7 @@ pub fn check(log: &RunLog<'_>) {
         }
     }
     // Where a process dies or stalls, its calls may still be open at the provider.
-    if log.is_steady() {
+    if log.has_no_store_faults_or_crashes() {
         at_once(log, most);
     }
 }

@@ -61,7 +61,7 @@ async fn documents_exist(log: &RunLog<'_>) {
                 || (brief.scope == ScopeKind::Global && project != log.world.fixtures.foreign_project)
         });
         if !fits {
-            log.violation(format_args!("16: hands on the document {id}, which is not its own"));
+            log.violation(format_args!("16: names the document {id}, which is missing or outside the run's projects"));
         }
     }
 }
