@@ -1,6 +1,6 @@
 //! The nodes, plans and artifacts of a tree: read in order and in scope, and rebuilt from the log alone.
 
-use crate::played::{dumps, played, replied, sql};
+use crate::played::{dumps, played, raw, replied, sql};
 use crate::world::{World, brief, fresh, now, run_id};
 use engine::actor::Actor;
 use engine::batch::{ArtifactRow, PlanRow};
@@ -21,6 +21,7 @@ crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     t1_nodes_plans_and_artifacts_are_what_the_log_says,
     nodes_are_paged_in_the_order_they_were_made,
     a_nodes_timeline_is_its_own_events,
+    a_timeline_over_many_commits_has_each_event_once,
     runs_that_can_still_be_answered_are_found,
     the_parts_of_a_tree_are_seen_by_whoever_sees_the_run,
     one_node_is_found_in_its_own_run_only,
@@ -218,4 +219,24 @@ async fn t1_rebuilding_gives_the_same_rows(world: World) {
     assert!(before.iter().all(|rows| !rows.is_empty()), "every projection has rows: {before:#?}");
     sql(&world).rebuild().await.unwrap();
     assert_eq!(dumps(&world, &PROJECTIONS).await, before);
+}
+
+/// A timeline is read 64 commits at a time: one commit less, exactly as many, and twice as many.
+async fn a_timeline_over_many_commits_has_each_event_once(world: World) {
+    let run = world.queued(&[]).await.shared.id;
+    let (node, hash): (NodeId, String) = (fresh(), "0".repeat(32));
+    let mut seqs: Vec<u64> = Vec::new();
+    for until in [64, 65, 129] {
+        let next = seqs.last().map_or(2, |last| last + 1);
+        let commits = (next..=until).map(|seq| {
+            let event = format!("[\"{node}\",null,\"tree.later\",0,\"platform\",\"{hash}\",{{}}]");
+            format!("INSERT INTO run_commits (run_id, first_seq, events) VALUES ('{run}', {seq}, '[{event}]');")
+        });
+        raw(&world, &commits.collect::<String>()).await;
+        seqs.extend(next..=until);
+        let timeline = sql(&world).timeline(&Scope::Platform, run, node, 0, 1_000).await.unwrap();
+        assert_eq!(timeline.iter().map(|event| event.seq).collect::<Vec<_>>(), seqs);
+        let after = sql(&world).timeline(&Scope::Platform, run, node, 60, 3).await.unwrap();
+        assert_eq!(after.iter().map(|event| event.seq).collect::<Vec<_>>(), [61, 62, 63]);
+    }
 }
