@@ -122,7 +122,7 @@ fn writable(
 /// Before a file of an earlier version is migrated, a copy is made beside it: `pleach.db.v13`. Whoever must go back to the
 /// earlier program moves the copy to the file's place.
 fn copy_before_migration(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let Some(version) = migrate::outdated_version(connection).map_err(|error| named(path, &error))? else {
+    let Some(version) = migrate::outdated_version(connection).map_err(|error| with_path(path, &error))? else {
         return Ok(());
     };
     let beside = |suffix: &str| PathBuf::from(format!("{}.v{version}{suffix}", path.display()));
@@ -134,7 +134,7 @@ fn copy_before_migration(connection: &Connection, path: &Path) -> Result<(), Sto
     let _ = std::fs::remove_file(&partial);
     create_private(&partial);
     let copied = connection.execute("VACUUM INTO ?1", [partial.to_string_lossy()]);
-    copied.map_err(|error| named(&partial, &error))?;
+    copied.map_err(|error| with_path(&partial, &error))?;
     let synced = std::fs::File::open(&partial).and_then(|file| file.sync_all());
     synced.and_then(|()| std::fs::rename(&partial, &copy)).map_err(|error| {
         StoreError::Unavailable(format!("{}: the copy before the migration was not written: {error}", copy.display()))
