@@ -15,6 +15,7 @@ mod commands;
 mod documents;
 mod events;
 mod example;
+mod fanout;
 mod heartbeat;
 mod idempotency;
 mod inbox;
@@ -69,6 +70,7 @@ use auth::RequestSource;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
+use fanout::Fanouts;
 use http_client::PrivateAddresses;
 use origin::OriginPolicy;
 use outbound::webhooks::WebhookSender;
@@ -94,6 +96,7 @@ pub(crate) struct AppState {
     pub origin: OriginPolicy,
     /// Commits of this process and, where others write too, of theirs.
     pub live: Live,
+    pub fanouts: Fanouts,
     pub views: Views,
     /// Streams, by the run they depend on.
     pub sights: Arc<Revocations<RunSight>>,
@@ -170,6 +173,7 @@ impl AppState {
             origin: OriginPolicy::new(None, Revocations::new(keys, &revoked)),
             clock,
             live,
+            fanouts: Fanouts::default(),
             views: Views::default(),
             sights: Revocations::new(RunSightCheck(store.clone()), &revoked),
             revoked,

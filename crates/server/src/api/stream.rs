@@ -2,6 +2,7 @@
 //! listeners of a commit share.
 
 use super::caller::{Context, Id};
+use super::fanout::{Fanout, Join};
 use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::multiplex::{self, Multiplex};
 use super::problems::Problem;
@@ -19,6 +20,7 @@ use axum::response::{IntoResponse, Response};
 use engine::ids::RunId;
 use engine::run::Status;
 use engine::workspace::Scope;
+use futures::future::BoxFuture;
 use futures::stream;
 use runtime::ports::{Library, StoreError};
 use serde::Deserialize;
@@ -86,8 +88,12 @@ async fn of_run(
     let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_cursor(text))).transpose()?;
     let after = last_seen.or(query.after).unwrap_or(0);
     let queue = FrameQueue::new(format!("retry: {RETRY_MS}\n\n"));
-    let (tail, heartbeat) = (Tail::new(&app, &caller, id, after), Heartbeat::of(&app.revoked, &caller));
-    Ok(streamed(raw, RunStream { tail, heartbeat, app, until: query.until, queue }))
+    let (mut tail, heartbeat) = (Tail::new(&app, &caller, id, after), Heartbeat::of(&app.revoked, &caller));
+    // Who waits for an end is told something else than the others.
+    let shared = raw.is_some() && query.until.is_none();
+    let messages = if shared { tail.take_messages() } else { None };
+    let fanout = messages.map(|messages| app.fanouts.of(id, messages));
+    Ok(streamed(raw, RunStream { fanout, tail, heartbeat, app, until: query.until, queue }))
 }
 
 #[derive(Deserialize)]
@@ -177,6 +183,12 @@ pub(super) trait EventStream: Send + 'static {
 
     /// Waits for something to happen; queues the frames for it, or returns one to be sent first.
     fn advance(&mut self) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
+
+    /// Lets a fan-out write, while it has the same frames for others too.
+    fn share<'a>(&'a mut self, connection: &'a RawStream) -> Option<BoxFuture<'a, Bytes>> {
+        let _ = connection;
+        None
+    }
 }
 
 impl<S: EventStream> Frames for S {
@@ -199,6 +211,11 @@ impl<S: EventStream> Frames for S {
             }
         }
     }
+
+    fn share<'a>(&'a mut self, connection: &'a RawStream) -> Option<BoxFuture<'a, Bytes>> {
+        let queue = self.queue();
+        if queue.ready.is_empty() && !queue.ended { EventStream::share(self, connection) } else { None }
+    }
 }
 
 /// Splits the text of a commit, so that tens of thousands of events are not copied whole with every write. Pieces end with
@@ -212,6 +229,8 @@ fn pieces(mut text: Bytes) -> impl Iterator<Item = Bytes> {
 }
 
 struct RunStream {
+    /// The first field: it is dropped before the tail, and with it this reader of the run.
+    fanout: Option<Arc<Fanout>>,
     app: Arc<AppState>,
     tail: Tail,
     heartbeat: Heartbeat,
@@ -234,9 +253,52 @@ impl EventStream for RunStream {
             item = self.tail.next() => self.frame(item?).await,
         }
     }
+
+    fn share<'a>(&'a mut self, connection: &'a RawStream) -> Option<BoxFuture<'a, Bytes>> {
+        let fanout = self.fanout.clone().filter(|_| self.tail.is_caught_up())?;
+        Some(Box::pin(self.join(fanout, connection)))
+    }
 }
 
 impl RunStream {
+    async fn join(&mut self, fanout: Arc<Fanout>, connection: &RawStream) -> Bytes {
+        let membership = match fanout.join(&self.app.live, connection, self.tail.after) {
+            Join::Joined(membership) => membership,
+            Join::Behind => {
+                self.tail.read_after(self.tail.after);
+                return Bytes::new();
+            }
+            Join::Closed => {
+                self.queue.push_last(aside("gone", "{}"));
+                return Bytes::new();
+            }
+        };
+        loop {
+            tokio::select! {
+                biased;
+                beat = self.heartbeat.next() => match beat {
+                    HeartbeatEvent::Send => membership.send(&BEAT),
+                    HeartbeatEvent::Recheck if self.tail.is_caught_up() => {}
+                    beat => {
+                        self.queue.beat(beat);
+                        break;
+                    }
+                },
+                () = membership.returned() => break,
+            }
+        }
+        let (after, unsent) = membership.leave();
+        self.tail.read_after(after);
+        if !unsent.is_empty() && !self.queue.ended {
+            self.queue.push(self.behind());
+        }
+        unsent
+    }
+
+    fn behind(&self) -> Bytes {
+        aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))
+    }
+
     async fn frame(&mut self, item: TailItem) -> Result<Option<Bytes>, StoreError> {
         Ok(match item {
             TailItem::Events(commit, after) => {
@@ -252,14 +314,15 @@ impl RunStream {
             }
             TailItem::CaughtUp => {
                 self.look_for_end().await?;
-                None
+                // Nothing to send, but the fan-out can take over.
+                self.fanout.as_ref().map(|_| Bytes::new())
             }
             TailItem::Gone => {
                 self.queue.ended = true;
                 Some(aside("gone", "{}"))
             }
             TailItem::Delta(json) => Some(aside("delta", json)),
-            TailItem::Behind => Some(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
+            TailItem::Behind => Some(self.behind()),
         })
     }
 
