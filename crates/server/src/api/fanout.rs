@@ -24,14 +24,13 @@ const YIELD_AFTER: usize = 128;
 pub(crate) struct Fanouts(Arc<Mutex<HashMap<RunId, Weak<Fanout>>>>);
 
 impl Fanouts {
-    /// Uses `messages` if the run has no fan-out yet.
-    pub(super) fn of(&self, run: RunId, messages: Receiver<Message>) -> Arc<Fanout> {
+    pub(super) fn of(&self, live: &Live, run: RunId) -> Arc<Fanout> {
         let mut fanouts = lock(&self.0);
         if let Some(fanout) = fanouts.get(&run).and_then(Weak::upgrade) {
             return fanout;
         }
         let readers = Arc::<Mutex<Readers>>::default();
-        let _task = AbortOnDropHandle::new(tokio::spawn(fan_out(messages, readers.clone())));
+        let _task = AbortOnDropHandle::new(tokio::spawn(fan_out(live.listen(run).messages, readers.clone())));
         let fanout = Arc::new(Fanout { run, readers, fanouts: self.clone(), _task });
         fanouts.insert(run, Arc::downgrade(&fanout));
         fanout
@@ -63,24 +62,14 @@ struct Readers {
     closed: bool,
 }
 
-pub(super) enum Join {
-    Joined(Membership),
-    /// Something newer was published: read the log first.
-    Behind,
-    /// The run was removed.
-    Closed,
-}
-
 impl Fanout {
-    /// Lets the fan-out write everything after this seq to the connection.
-    pub(super) fn join(&self, live: &Live, connection: &RawStream, after: u64) -> Join {
+    /// Lets the fan-out write everything after this seq to the connection. `None` when something newer was published, or
+    /// when the run was removed.
+    pub(super) fn join(&self, live: &Live, connection: &RawStream, after: u64) -> Option<Membership> {
         let mut readers = lock(&self.readers);
-        if readers.closed {
-            return Join::Closed;
-        }
         // Compared under the lock: what is published later finds the reader here.
-        if live.published_seq(self.run) > after {
-            return Join::Behind;
+        if readers.closed || live.published_seq(self.run) > after {
+            return None;
         }
         if readers.joined.len() == readers.joined.capacity() {
             // Those that left while nothing was published.
@@ -89,7 +78,7 @@ impl Fanout {
         let place = Place { connection: Some(connection.clone()), after, unsent: Bytes::new() };
         let reader = Arc::new(Reader { place: Mutex::new(place), returned: Notify::new() });
         readers.joined.push(reader.clone());
-        Join::Joined(Membership(reader))
+        Some(Membership(reader))
     }
 }
 

@@ -40,6 +40,7 @@ mod realtime;
 mod records;
 pub(crate) mod revocation;
 mod route;
+mod run_stream;
 mod runs;
 mod secret;
 mod snapshot;

@@ -5,7 +5,7 @@ use super::AppState;
 use super::caller::Caller;
 use super::revocation::RevocationWatch;
 use engine::ids::RunId;
-use runtime::live::{Commit, Listener, Message, Presence};
+use runtime::live::{Commit, Listener, Live, Message, Presence};
 use runtime::ports::{Log, StoreError};
 use std::sync::Arc;
 use store::SqlStore;
@@ -15,7 +15,7 @@ const PAGE: usize = 500;
 
 pub(super) struct Tail {
     store: Arc<SqlStore>,
-    /// None once they are received elsewhere.
+    /// None while somebody else sends them.
     messages: Option<Receiver<Message>>,
     _presence: Presence,
     /// Ends when the reader can no longer see the run.
@@ -59,19 +59,24 @@ impl Tail {
         }
     }
 
-    /// Hands the live messages to somebody else; from now on this reads the log only.
-    pub(super) fn take_messages(&mut self) -> Option<Receiver<Message>> {
-        self.messages.take()
-    }
-
-    /// Whether the log was read to its end, and the reader may go on seeing it.
+    /// Whether everything that is stored and everything that was published has been returned.
     pub(super) fn is_caught_up(&self) -> bool {
-        !self.reading && !self.sight.is_over()
+        !self.reading && self.pending.is_none() && self.messages.as_ref().is_some_and(Receiver::is_empty)
     }
 
-    /// Reads the log again, from after this seq.
-    pub(super) fn read_after(&mut self, seq: u64) {
-        (self.after, self.reading) = (seq, true);
+    pub(super) fn is_visible(&self) -> bool {
+        !self.sight.is_over()
+    }
+
+    /// Leaves what is published to somebody else.
+    pub(super) fn pause(&mut self) {
+        self.messages = None;
+    }
+
+    /// Goes on after this seq. Subscribes before it reads, as at the start.
+    pub(super) fn resume(&mut self, live: &Live, after: u64) {
+        self.messages = Some(live.listen(self.run).messages);
+        (self.after, self.reading) = (after, true);
     }
 
     /// Checks visibility for another reader from now on.
