@@ -37,7 +37,7 @@ impl Until {
 }
 
 pub(super) struct RunStream {
-    /// The first field: it is dropped before the tail, and with it this reader of the run.
+    /// The first field: it must be dropped before the tail, which keeps the run's channel open.
     fanout: Option<Arc<Fanout>>,
     app: Arc<AppState>,
     tail: Tail,
