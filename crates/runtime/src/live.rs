@@ -69,12 +69,20 @@ struct RunChannel {
     messages: broadcast::Sender<Message>,
     /// The newest published seq, so that polling for other processes' commits publishes nothing twice.
     published: u64,
+    /// Every listener has a clone.
+    present: Arc<()>,
 }
 
 /// A subscription to one run. The run's channel is removed with its last listener.
 pub struct Listener {
     pub messages: broadcast::Receiver<Message>,
-    /// The last field, so that it is dropped after this listener's receiver and does not count it.
+    pub presence: Presence,
+}
+
+/// Counts as a listener, also for one that no longer receives messages itself.
+pub struct Presence {
+    _present: Arc<()>,
+    /// The last field, so that it is dropped after the one above and does not count it.
     _leave: LeaveOnDrop,
 }
 
@@ -86,9 +94,15 @@ struct LeaveOnDrop {
 impl Drop for LeaveOnDrop {
     fn drop(&mut self) {
         let mut channels = self.shared.channels();
-        if channels.get(&self.run).is_some_and(|channel| channel.messages.receiver_count() == 0) {
+        if channels.get(&self.run).is_some_and(|channel| channel.listeners() == 0) {
             channels.remove(&self.run);
         }
+    }
+}
+
+impl RunChannel {
+    fn listeners(&self) -> usize {
+        Arc::strong_count(&self.present) - 1
     }
 }
 
@@ -161,9 +175,16 @@ impl Live {
         let mut channels = self.shared.channels();
         let channel = channels.entry(run).or_insert_with(|| {
             self.shared.first_listener.notify_one();
-            RunChannel { messages: broadcast::channel(RUN_CAPACITY).0, published: 0 }
+            RunChannel { messages: broadcast::channel(RUN_CAPACITY).0, published: 0, present: Arc::default() }
         });
-        Listener { messages: channel.messages.subscribe(), _leave: LeaveOnDrop { shared: self.shared.clone(), run } }
+        let _leave = LeaveOnDrop { shared: self.shared.clone(), run };
+        let presence = Presence { _present: channel.present.clone(), _leave };
+        Listener { messages: channel.messages.subscribe(), presence }
+    }
+
+    /// The newest seq that was published to the listeners of a run.
+    pub fn published_seq(&self, run: RunId) -> u64 {
+        self.shared.channels().get(&run).map_or(0, |channel| channel.published)
     }
 
     /// The `run.*` events of every run.
@@ -183,7 +204,7 @@ impl Live {
     /// How many runs have listeners, and how many listeners there are.
     pub fn listener_counts(&self) -> (usize, usize) {
         let channels = self.shared.channels();
-        (channels.len(), channels.values().map(|channel| channel.messages.receiver_count()).sum())
+        (channels.len(), channels.values().map(RunChannel::listeners).sum())
     }
 }
 

@@ -9,7 +9,7 @@ mod registry;
 mod tracked_body;
 
 pub(crate) use network::Network;
-pub(crate) use raw_stream::{Frames, RawStream};
+pub(crate) use raw_stream::{Frames, RawStream, write_chunk};
 pub(crate) use registry::Connection;
 
 use axum::Router;

@@ -15,6 +15,7 @@ mod commands;
 mod documents;
 mod events;
 mod example;
+mod fanout;
 mod heartbeat;
 mod idempotency;
 mod inbox;
@@ -40,6 +41,7 @@ mod realtime;
 mod records;
 pub(crate) mod revocation;
 mod route;
+mod run_stream;
 mod runs;
 mod secret;
 mod snapshot;
@@ -70,6 +72,7 @@ use auth::RequestSource;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::{Json, Router};
+use fanout::Fanouts;
 use http_client::PrivateAddresses;
 use origin::OriginPolicy;
 use outbound::webhooks::WebhookSender;
@@ -95,6 +98,7 @@ pub(crate) struct AppState {
     pub origin: OriginPolicy,
     /// Commits of this process and, where others write too, of theirs.
     pub live: Live,
+    pub fanouts: Fanouts,
     pub views: Views,
     /// Streams, by the run they depend on.
     pub sights: Arc<Revocations<RunSight>>,
@@ -172,6 +176,7 @@ impl AppState {
             origin: OriginPolicy::new(None, Revocations::new(credentials, &revoked)),
             clock,
             live,
+            fanouts: Fanouts::default(),
             views: Views::default(),
             sights: Revocations::new(RunSightCheck(store.clone()), &revoked),
             revoked,

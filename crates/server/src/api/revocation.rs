@@ -7,7 +7,6 @@ use engine::workspace::Scope;
 use runtime::ports::{Clock, Library, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use store::SqlStore;
@@ -25,27 +24,16 @@ pub(crate) trait RevocationCheck<T>: Send + Sync + 'static {
 
 /// Raised when anything ended that streams depend on. That is rare, so one signal serves all streams, and each checks its own.
 #[derive(Clone, Default)]
-pub(crate) struct RevocationSignal(Arc<Signal>);
-
-#[derive(Default)]
-struct Signal {
-    count: AtomicU64,
-    notify: Arc<Notify>,
-}
+pub(crate) struct RevocationSignal(Arc<Notify>);
 
 impl RevocationSignal {
     fn raise(&self) {
-        self.0.count.fetch_add(1, SeqCst);
-        self.0.notify.notify_waiters();
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.0.count.load(SeqCst)
+        self.0.notify_waiters();
     }
 
     /// Completes the next time it is raised.
     pub(crate) fn next(&self) -> OwnedNotified {
-        self.0.notify.clone().notified_owned()
+        self.0.clone().notified_owned()
     }
 }
 

@@ -1,38 +1,34 @@
 //! Server-sent events: the log of one run, or several topics in one stream. Most frames are slices of the text that all
 //! listeners of a commit share.
 
+use super::ApiResult;
 use super::caller::{Context, Id};
-use super::heartbeat::{Heartbeat, HeartbeatEvent};
+use super::heartbeat::HeartbeatEvent;
 use super::multiplex::{self, Multiplex};
 use super::problems::Problem;
 use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
+use super::run_stream::{RunStream, Until};
 use super::schema::{count, one_of, text};
-use super::tail::{Tail, TailItem};
-use super::{ApiResult, AppState};
 use crate::connections::{Frames, RawStream};
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use engine::ids::RunId;
-use engine::run::Status;
-use engine::workspace::Scope;
+use futures::future::BoxFuture;
 use futures::stream;
-use runtime::ports::{Library, StoreError};
+use runtime::ports::StoreError;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Display;
-use std::sync::Arc;
 
 /// A comment, which clients ignore: it keeps the connection open.
-const BEAT: Bytes = Bytes::from_static(b": \n\n");
+pub(super) const BEAT: Bytes = Bytes::from_static(b": \n\n");
 /// How long a client waits before it reconnects.
 pub(super) const RETRY_MS: u32 = 2_000;
-/// The most bytes of one frame.
-const PIECE: usize = 64 << 10;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -57,23 +53,6 @@ struct StreamQuery {
     until: Option<Until>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Until {
-    /// Ended, waiting for a person, or paused: nothing happens by itself.
-    Settled,
-    Ended,
-}
-
-impl Until {
-    fn reached(self, status: Status) -> bool {
-        match self {
-            Until::Settled => !status.is_live(),
-            Until::Ended => status.is_terminal(),
-        }
-    }
-}
-
 async fn of_run(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
@@ -85,9 +64,8 @@ async fn of_run(
     // A reconnecting client repeats its first URL: what it has seen since then counts.
     let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_cursor(text))).transpose()?;
     let after = last_seen.or(query.after).unwrap_or(0);
-    let queue = FrameQueue::new(format!("retry: {RETRY_MS}\n\n"));
-    let (tail, heartbeat) = (Tail::new(&app, &caller, id, after), Heartbeat::of(&app.revoked, &caller));
-    Ok(streamed(raw, RunStream { tail, heartbeat, app, until: query.until, queue }))
+    let stream = RunStream::open(app, &caller, id, after, query.until, raw.is_some());
+    Ok(streamed(raw, stream))
 }
 
 #[derive(Deserialize)]
@@ -143,8 +121,8 @@ pub(super) fn aside(event: &str, json: impl Display) -> Bytes {
 
 /// Frames that wait to be sent, and whether the stream ends after them.
 pub(super) struct FrameQueue {
-    ready: VecDeque<Bytes>,
-    ended: bool,
+    pub ready: VecDeque<Bytes>,
+    pub ended: bool,
 }
 
 impl FrameQueue {
@@ -157,7 +135,7 @@ impl FrameQueue {
         self.ready.push_back(frame.into());
     }
 
-    fn push_last(&mut self, frame: Bytes) {
+    pub(super) fn push_last(&mut self, frame: Bytes) {
         self.push(frame);
         self.ended = true;
     }
@@ -177,6 +155,12 @@ pub(super) trait EventStream: Send + 'static {
 
     /// Waits for something to happen; queues the frames for it, or returns one to be sent first.
     fn advance(&mut self) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
+
+    /// Lets a fan-out write, while it has the same frames for others too.
+    fn share<'a>(&'a mut self, connection: &'a RawStream) -> Option<BoxFuture<'a, Bytes>> {
+        let _ = connection;
+        None
+    }
 }
 
 impl<S: EventStream> Frames for S {
@@ -199,78 +183,9 @@ impl<S: EventStream> Frames for S {
             }
         }
     }
-}
 
-/// Splits the text of a commit, so that tens of thousands of events are not copied whole with every write. Pieces end with
-/// an event where possible, so that a client can use each one as it arrives.
-fn pieces(mut text: Bytes) -> impl Iterator<Item = Bytes> {
-    std::iter::from_fn(move || {
-        let most = text.len().min(PIECE);
-        let end = text[..most].windows(2).rposition(|two| two == b"\n\n").map_or(most, |at| at + 2);
-        (end > 0).then(|| text.split_to(end))
-    })
-}
-
-struct RunStream {
-    app: Arc<AppState>,
-    tail: Tail,
-    heartbeat: Heartbeat,
-    until: Option<Until>,
-    queue: FrameQueue,
-}
-
-impl EventStream for RunStream {
-    fn queue(&mut self) -> &mut FrameQueue {
-        &mut self.queue
-    }
-
-    async fn advance(&mut self) -> Result<Option<Bytes>, StoreError> {
-        tokio::select! {
-            biased;
-            beat = self.heartbeat.next() => {
-                self.queue.beat(beat);
-                Ok(None)
-            }
-            item = self.tail.next() => self.frame(item?).await,
-        }
-    }
-}
-
-impl RunStream {
-    async fn frame(&mut self, item: TailItem) -> Result<Option<Bytes>, StoreError> {
-        Ok(match item {
-            TailItem::Events(commit, after) => {
-                if commit.lifecycle {
-                    self.look_for_end().await?;
-                }
-                let mut pieces = pieces(commit.text_after(after));
-                let first = pieces.next();
-                // The rest of a commit goes before the frame that ends the stream.
-                let last = std::mem::take(&mut self.queue.ready);
-                self.queue.ready.extend(pieces.chain(last));
-                first
-            }
-            TailItem::CaughtUp => {
-                self.look_for_end().await?;
-                None
-            }
-            TailItem::Gone => {
-                self.queue.ended = true;
-                Some(aside("gone", "{}"))
-            }
-            TailItem::Delta(json) => Some(aside("delta", json)),
-            TailItem::Behind => Some(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
-        })
-    }
-
-    /// Ends the stream with the run, once it has reached the state the client waits for and its whole log was sent.
-    async fn look_for_end(&mut self) -> Result<(), StoreError> {
-        let Some(until) = self.until else { return Ok(()) };
-        let row = self.app.store.run(&Scope::Platform, self.tail.run).await?;
-        let settled = row.filter(|row| until.reached(row.status) && row.last_seq <= self.tail.after);
-        if let Some(json) = settled.and_then(|row| serde_json::to_string(&row).ok()) {
-            self.queue.push_last(aside("settled", json));
-        }
-        Ok(())
+    fn share<'a>(&'a mut self, connection: &'a RawStream) -> Option<BoxFuture<'a, Bytes>> {
+        let queue = self.queue();
+        if queue.ready.is_empty() && !queue.ended { EventStream::share(self, connection) } else { None }
     }
 }

@@ -5,17 +5,19 @@ use super::AppState;
 use super::caller::Caller;
 use super::revocation::RevocationWatch;
 use engine::ids::RunId;
-use runtime::live::{Commit, Listener, Message};
+use runtime::live::{Commit, Listener, Live, Message, Presence};
 use runtime::ports::{Log, StoreError};
 use std::sync::Arc;
 use store::SqlStore;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 const PAGE: usize = 500;
 
 pub(super) struct Tail {
     store: Arc<SqlStore>,
-    listener: Listener,
+    /// None while somebody else sends them.
+    messages: Option<Receiver<Message>>,
+    _presence: Presence,
     /// Ends when the reader can no longer see the run.
     sight: RevocationWatch,
     pub run: RunId,
@@ -43,9 +45,11 @@ pub(super) enum TailItem {
 impl Tail {
     /// Subscribes before the first read, so that nothing falls between log and live channel.
     pub(super) fn new(app: &AppState, reader: &Caller, run: RunId, after: u64) -> Tail {
+        let Listener { messages, presence } = app.live.listen(run);
         Tail {
             store: app.store.clone(),
-            listener: app.live.listen(run),
+            messages: Some(messages),
+            _presence: presence,
             sight: app.sights.watch((reader.scope(), run)),
             run,
             after,
@@ -53,6 +57,26 @@ impl Tail {
             pending: None,
             gone: false,
         }
+    }
+
+    /// Whether everything that is stored and everything that was published has been returned.
+    pub(super) fn is_caught_up(&self) -> bool {
+        !self.reading && self.pending.is_none() && self.messages.as_ref().is_some_and(Receiver::is_empty)
+    }
+
+    pub(super) fn is_visible(&self) -> bool {
+        !self.sight.is_over()
+    }
+
+    /// Leaves what is published to somebody else.
+    pub(super) fn pause(&mut self) {
+        self.messages = None;
+    }
+
+    /// Goes on after this seq. Subscribes before it reads, as at the start.
+    pub(super) fn resume(&mut self, live: &Live, after: u64) {
+        self.messages = Some(live.listen(self.run).messages);
+        (self.after, self.reading) = (after, true);
     }
 
     /// Checks visibility for another reader from now on.
@@ -79,7 +103,8 @@ impl Tail {
             if self.reading {
                 continue;
             }
-            match self.listener.messages.recv().await {
+            let Some(messages) = &mut self.messages else { return std::future::pending().await };
+            match messages.recv().await {
                 Ok(Message::Commit(commit)) => self.pending = Some(commit),
                 Ok(Message::Delta(json)) => return Ok(TailItem::Delta(json)),
                 Err(RecvError::Lagged(_)) => {

@@ -4,13 +4,14 @@
 
 use super::Connection;
 use super::refusals::with_problem;
-use axum::body::Bytes;
+use bytes::{Buf, Bytes, BytesMut};
+use futures::future::BoxFuture;
 use futures::{Stream, StreamExt, stream};
 use socket2::SockRef;
-use std::cell::RefCell;
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::future::{poll_fn, ready};
-use std::io::{ErrorKind, IoSlice, Result, Write as _};
+use std::io::{ErrorKind, IoSlice, Result};
 use std::net::Shutdown;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,13 @@ const MAX_WRITE: usize = 64 << 10;
 pub(crate) trait Frames: Send + 'static {
     /// `None` ends the response.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+
+    /// When the next frames are the same for others too: lets somebody else write to the connection until the future
+    /// completes with what is left to write. It is polled once everything before is written.
+    fn share<'a>(&'a mut self, connection: &'a RawStream) -> Option<BoxFuture<'a, Bytes>> {
+        let _ = connection;
+        None
+    }
 }
 
 /// Clones share the connection, and each may write.
@@ -75,8 +83,13 @@ impl RawStream {
     }
 
     async fn write(&self, mut frames: impl Frames) -> Result<()> {
-        let mut gathered = Vec::new();
+        let mut gathered = BytesMut::new();
         loop {
+            if let Some(shared) = frames.share(self) {
+                poll_fn(|context| self.poll_write_all(context, &mut gathered)).await?;
+                let mut unsent = shared.await;
+                poll_fn(|context| self.poll_write_all(context, &mut unsent)).await?;
+            }
             let mut next = pin!(frames.next());
             // Written when no further frame is ready.
             let frame = poll_fn(|context| match next.as_mut().poll(context) {
@@ -87,7 +100,7 @@ impl RawStream {
                 },
             });
             let Some(frame) = frame.await? else { break };
-            chunk(&mut gathered, &frame);
+            write_chunk(&mut gathered, &frame);
             if gathered.len() > MAX_WRITE {
                 poll_fn(|context| self.poll_write_all(context, &mut gathered)).await?;
             }
@@ -95,16 +108,19 @@ impl RawStream {
         poll_fn(|context| self.poll_write_all(context, &mut gathered)).await
     }
 
-    fn poll_write_all(&self, context: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<Result<()>> {
-        while !bytes.is_empty() {
-            let sent = ready!(self.poll_write(context, |stream| stream.try_write(bytes)))?;
-            bytes.drain(..sent);
+    fn poll_write_all(&self, context: &mut Context<'_>, bytes: &mut (impl Buf + Default)) -> Poll<Result<()>> {
+        while bytes.has_remaining() {
+            let sent = ready!(self.poll_write(context, |stream| stream.try_write(bytes.chunk())))?;
+            bytes.advance(sent);
         }
-        if bytes.capacity() > 0 {
-            bytes.shrink_to(MAX_WRITE);
-            SCRATCH.set(std::mem::take(bytes));
-        }
+        // An open stream keeps no memory for what it has sent.
+        *bytes = Default::default();
         Poll::Ready(Ok(()))
+    }
+
+    /// One attempt, which may write only a part.
+    pub(crate) fn try_write(&self, bytes: &[u8]) -> Result<usize> {
+        self.0.stream.try_write(bytes)
     }
 
     fn poll_write(
@@ -142,16 +158,10 @@ impl RawStream {
     }
 }
 
-thread_local! {
-    /// One buffer for all streams of a thread: a buffer each would be cold memory at every write.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-fn chunk(out: &mut Vec<u8>, frame: &[u8]) {
-    if out.capacity() == 0 {
-        *out = SCRATCH.take();
-    }
+/// A frame as a chunk of a response; an empty one would end it.
+pub(crate) fn write_chunk(out: &mut BytesMut, frame: &[u8]) {
     if !frame.is_empty() {
+        out.reserve(frame.len() + 16);
         write!(out, "{:x}\r\n", frame.len()).expect("writing to memory does not fail");
         out.extend_from_slice(frame);
         out.extend_from_slice(b"\r\n");

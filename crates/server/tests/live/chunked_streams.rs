@@ -46,6 +46,11 @@ impl Wire {
         assert_eq!(bytes.split_off(size), b"\r\n", "a chunk ends where it said");
         String::from_utf8(bytes).expect("text")
     }
+
+    /// The next chunk that is no heartbeat.
+    fn event_chunk(&mut self) -> String {
+        std::iter::repeat_with(|| self.chunk()).find(|text| !text.starts_with(':')).expect("endless")
+    }
 }
 
 fn seqs(text: &str) -> Vec<u64> {
@@ -100,6 +105,42 @@ fn t14_a_slow_reader_gets_everything_and_a_disconnected_one_is_dropped() {
     drop(other);
     let listeners = || owner.ask(reqwest::Method::GET, "/metrics", None).1.as_str().expect("text").to_owned();
     owner.home.until("one is left", || listeners().contains("pleach_streams 1\n").then_some(()));
+}
+
+#[test]
+fn t14_a_full_connection_holds_up_no_other_reader_and_its_own_reads_the_log() {
+    const MESSAGES: u64 = 300;
+    // Together more than the socket buffers hold.
+    let text = "x".repeat(32_000);
+    let owner = LiveServer::up(Home::bare().set("PLEACH_REHEARSAL_MS", "60000"));
+    let run = owner.start("homework", "Be read at two speeds");
+    owner.post(&format!("/api/runs/{run}/pause"), serde_json::json!({}));
+    let before = owner.settled(&run)["last_seq"].as_u64().expect("a seq");
+    let [mut quick, mut slow] = [(); 2].map(|()| Wire::to(&owner));
+    for wire in [&mut quick, &mut slow] {
+        wire.get(&format!("/api/runs/{run}/stream?after={before}"), "HTTP/1.1");
+        wire.chunk();
+    }
+    let last = before + MESSAGES;
+    let mut received = Vec::new();
+    for _ in 0..MESSAGES {
+        owner.post(&format!("/api/runs/{run}/messages"), serde_json::json!({ "text": text }));
+        received.extend(seqs(&quick.event_chunk()));
+    }
+    assert!(received.into_iter().eq(before + 1..=last), "each once, in order, while the other reads nothing");
+    let (mut received, mut behind) = (Vec::new(), false);
+    while received.last() != Some(&last) {
+        let text = slow.chunk();
+        behind |= text.starts_with("event: behind\n");
+        received.extend(seqs(&text));
+    }
+    assert!(received.into_iter().eq(before + 1..=last), "each once, in order");
+    assert!(behind, "it is told that it was too slow");
+    // Caught up, it is served live again.
+    owner.post(&format!("/api/runs/{run}/messages"), serde_json::json!({"text": "hear, hear"}));
+    for wire in [&mut quick, &mut slow] {
+        assert!(wire.event_chunk().contains("hear, hear"));
+    }
 }
 
 #[test]

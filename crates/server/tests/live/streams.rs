@@ -130,28 +130,31 @@ fn t14_deltas_of_an_answer_are_streamed_and_not_stored() {
     let home = Home::with(scripts::complete_in(2).latency(Duration::from_millis(300)));
     let owner = LiveServer::up(home);
     let run = owner.start("homework", "Grow");
-    let mut frames = owner.stream(&format!("/api/runs/{run}/stream"), None);
-    let (mut deltas, mut seqs) = (Vec::<Value>::new(), Vec::new());
-    loop {
-        let frame = owner.next(&mut frames, Duration::from_secs(30)).expect("a frame");
-        match frame.event.as_str() {
-            "delta" => {
-                // The id of the last event stays what it was: a reconnecting client loses nothing.
-                deltas.push(serde_json::from_str(&frame.data).expect("JSON"));
-            }
-            _ => {
-                let event: Value = serde_json::from_str(&frame.data).expect("JSON");
-                seqs.push(event["seq"].as_u64().expect("a seq"));
-                if event["type"] == "run.completed" {
-                    break;
+    let path = format!("/api/runs/{run}/stream");
+    let over_network = owner.stream_as(&owner.token("local", "read"), &path);
+    for mut frames in [owner.stream(&path, None), over_network] {
+        let (mut deltas, mut seqs) = (Vec::<Value>::new(), Vec::new());
+        loop {
+            let frame = owner.next(&mut frames, Duration::from_secs(30)).expect("a frame");
+            match frame.event.as_str() {
+                "delta" => {
+                    // The id of the last event stays what it was: a reconnecting client loses nothing.
+                    deltas.push(serde_json::from_str(&frame.data).expect("JSON"));
+                }
+                _ => {
+                    let event: Value = serde_json::from_str(&frame.data).expect("JSON");
+                    seqs.push(event["seq"].as_u64().expect("a seq"));
+                    if event["type"] == "run.completed" {
+                        break;
+                    }
                 }
             }
         }
+        assert!(!deltas.is_empty(), "nobody saw the answer grow");
+        assert!(deltas.iter().all(|delta| delta["run_id"] == run.as_str() && delta["role"].is_string()), "{deltas:?}");
+        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+        assert_eq!(owner.log(&run).len(), seqs.len());
     }
-    assert!(!deltas.is_empty(), "nobody saw the answer grow");
-    assert!(deltas.iter().all(|delta| delta["run_id"] == run.as_str() && delta["role"].is_string()), "{deltas:?}");
-    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
-    assert_eq!(owner.log(&run).len(), seqs.len());
 }
 
 #[test]
