@@ -168,10 +168,13 @@ pub fn assert_linear(name: &str, unit: &str, bytes: usize, parse: impl Fn(&[u8])
     const TICKS: Duration = Duration::from_millis(9);
     let of_size = |bytes: usize| unit.repeat(bytes / unit.len().max(1)).into_bytes();
     let (once, twice) = (of_size(bytes), of_size(bytes * 2));
-    let begun = now();
-    parse(&once);
-    let times = (TELLING.as_nanos() / begun.elapsed().as_nanos().max(1)).clamp(1, 200);
-    let spent = |input: &[u8]| cost(|| (0..times).for_each(|_| parse(input)));
+    let repeated = |input: &[u8], times: u32| cost(|| (0..times).for_each(|_| parse(input)));
+    // By processor time: on a busy machine one parse may take long and cost nothing.
+    let mut times = 1;
+    while times < 256 && repeated(&once, times) < TELLING {
+        times *= 2;
+    }
+    let spent = |input: &[u8]| repeated(input, times);
     let mut seen = Vec::new();
     for _ in 0..ROUNDS {
         let (small, large) = (spent(&once), spent(&twice));
