@@ -5,7 +5,7 @@ use crate::scope::{row_in_scope, visible_row};
 use crate::sql::{Query, id, page};
 use crate::{SqlStore, StoreError, records};
 use engine::ids::{DocumentId, RunId};
-use engine::role::Role;
+use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::{Entry, Scope};
 use runtime::ports::Slice;
@@ -61,7 +61,7 @@ impl SqlStore {
     ) -> Result<Vec<Entry>, StoreError> {
         let mut query = Query::new(format!("{} WHERE document_id = ", records::ENTRY));
         query.bind(id(document)).push(" AND EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id");
-        row_in_scope(&mut query, "d.project_id", scope, Role::Viewer);
+        row_in_scope(&mut query, "d.project_id", scope, MemberRole::Viewer);
         query.push(")");
         if let Some(before) = before {
             query.push(" AND position < ").bind(before);
