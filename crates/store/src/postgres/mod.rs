@@ -273,7 +273,7 @@ async fn execute(client: &Connected, statement: &Statement) -> Result<(Vec<Row>,
     let (mut rows, mut touched) = (Vec::new(), 0);
     for chunk in chunks(statement) {
         let values = chunk.iter().flatten().map(bound);
-        let found = match client.prepared.as_ref().and_then(|known| known.find(&statement.sql, chunk)) {
+        let found = match client.prepared.as_ref().and_then(|known| known.find(statement, chunk)) {
             Some(prepared) => client.query_raw(&prepared, values.map(|(value, _)| value).collect::<Vec<_>>()).await?,
             None => client.query_typed_raw(&dialect(&statement.sql, chunk.len()), values).await?,
         };

@@ -22,9 +22,9 @@ pub(crate) struct PreparedStatements(Mutex<Prepared>);
 
 impl PreparedStatements {
     /// The statement for these rows, if it is prepared for values of these types.
-    pub(crate) fn find(&self, sql: &Cow<'static, str>, rows: &[Vec<Value>]) -> Option<tokio_postgres::Statement> {
-        let Cow::Borrowed(sql) = sql else { return None };
-        let found = self.lock().get(&(*sql, rows.len())).cloned()?;
+    pub(crate) fn find(&self, statement: &Statement, rows: &[Vec<Value>]) -> Option<tokio_postgres::Statement> {
+        let Cow::Borrowed(sql) = statement.sql else { return None };
+        let found = self.lock().get(&(sql, rows.len())).cloned()?;
         let same = found.params().iter().eq(types(rows).iter());
         same.then_some(found)
     }
