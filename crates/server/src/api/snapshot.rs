@@ -80,7 +80,7 @@ impl Views {
     /// A cached view that is no further from `seq` than a stored checkpoint could be.
     fn take(&self, run: RunId, seq: u64) -> Option<View> {
         let mut kept = self.kept();
-        let near = |view: &View| view.seq() <= seq && view.seq() >= seq - seq % views::CHECKPOINT_INTERVAL;
+        let near = |view: &View| view.seq() <= seq && view.seq() >= views::checkpoint_before(seq);
         let found = kept.iter().position(|(of, view)| *of == run && near(view))?;
         kept.remove(found).map(|(_, view)| view)
     }
