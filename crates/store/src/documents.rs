@@ -1,10 +1,11 @@
 //! What the HTTP server reads of documents and tools do not: earlier versions, and the entries of a scratchpad one by
 //! one.
 
-use crate::scope::{in_scope, visible};
-use crate::sql::{Query, id, only, page};
+use crate::scope::{row_in_scope, visible_row};
+use crate::sql::{Query, id, page};
 use crate::{SqlStore, StoreError, records};
 use engine::ids::{DocumentId, RunId};
+use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{Entry, Scope};
 use runtime::ports::Slice;
@@ -23,7 +24,7 @@ pub struct DocumentVersion {
 impl SqlStore {
     /// Whether the document exists and is in scope. It does not read the content.
     pub async fn sees_document(&self, scope: &Scope, document: DocumentId) -> Result<bool, StoreError> {
-        let query = only(visible("SELECT id FROM onto_documents", "project_id", scope), "id", document);
+        let query = visible_row("SELECT id FROM onto_documents", "project_id", scope, document);
         Ok(self.one(query, |_| Ok(())).await?.is_some())
     }
 
@@ -34,7 +35,7 @@ impl SqlStore {
         document: DocumentId,
         slice: Slice<i64>,
     ) -> Result<Vec<DocumentVersion>, StoreError> {
-        let query = only(visible(records::DOCUMENT, "project_id", scope), "id", document);
+        let query = visible_row(records::DOCUMENT, "project_id", scope, document);
         let Some(kept) = self.one(query, records::versioned_document).await? else { return Ok(Vec::new()) };
         // The document may change between the two reads. The second read takes nothing newer than what the first one
         // saw, so that no version is listed twice.
@@ -60,7 +61,7 @@ impl SqlStore {
     ) -> Result<Vec<Entry>, StoreError> {
         let mut query = Query::new(format!("{} WHERE document_id = ", records::ENTRY));
         query.bind(id(document)).push(" AND EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id");
-        in_scope(&mut query, "d.project_id", scope);
+        row_in_scope(&mut query, "d.project_id", scope, Role::Viewer);
         query.push(")");
         if let Some(before) = before {
             query.push(" AND position < ").bind(before);

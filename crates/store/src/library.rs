@@ -1,6 +1,6 @@
 //! The `Library` port: what tools and pages read, always through a scope. It must not write.
 
-use crate::scope::{in_scope_with_role, steerable_runs, visible, visible_of_run, visible_runs};
+use crate::scope::{row_in_scope, steerable_runs, visible, visible_of_run, visible_row, visible_runs};
 use crate::sql::{Query, Row, Statement, Value, equals, id, newest, older, oldest, only, page};
 use crate::{SqlStore, StoreError, agents, codec, records};
 use async_trait::async_trait;
@@ -134,7 +134,7 @@ impl Library for SqlStore {
     }
 
     async fn project(&self, scope: &Scope, project: ProjectId) -> Result<Option<Project>, StoreError> {
-        self.one(only(visible(records::PROJECT, "id", scope), "id", project), records::project).await
+        self.one(visible_row(records::PROJECT, "id", scope, project), records::project).await
     }
 
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError> {
@@ -156,7 +156,7 @@ impl Library for SqlStore {
     }
 
     async fn document(&self, scope: &Scope, document: DocumentId) -> Result<Option<Document>, StoreError> {
-        let query = only(visible(records::DOCUMENT, "project_id", scope), "id", document);
+        let query = visible_row(records::DOCUMENT, "project_id", scope, document);
         let Some(mut found) = self.one(query, records::document).await? else { return Ok(None) };
         let mut query = Query::new("SELECT markdown FROM onto_document_entries WHERE document_id = ");
         query.bind(id(document)).push(" ORDER BY position, key");
@@ -177,7 +177,7 @@ impl Library for SqlStore {
     }
 
     async fn task(&self, scope: &Scope, task: TaskId) -> Result<Option<Task>, StoreError> {
-        self.one(only(visible(records::TASK, "project_id", scope), "id", task), records::task).await
+        self.one(visible_row(records::TASK, "project_id", scope, task), records::task).await
     }
 
     async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
@@ -189,7 +189,7 @@ impl Library for SqlStore {
     }
 
     async fn edge(&self, scope: &Scope, edge: EdgeId) -> Result<Option<Edge>, StoreError> {
-        self.one(only(visible(records::EDGE, "project_id", scope), "id", edge), records::edge).await
+        self.one(visible_row(records::EDGE, "project_id", scope, edge), records::edge).await
     }
 
     async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
@@ -225,7 +225,7 @@ impl Library for SqlStore {
     async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
         let mut query = Query::new("SELECT id FROM onto_projects WHERE id = ");
         query.bind(id(project));
-        in_scope_with_role(&mut query, "id", scope, Role::Editor);
+        row_in_scope(&mut query, "id", scope, Role::Editor);
         Ok(self.one(query, |_| Ok(())).await?.is_some())
     }
 

@@ -8,40 +8,55 @@ use crate::tables::ALL_RUNS;
 use engine::ids::{ActorId, ProjectId, RunId};
 use engine::role::Role;
 use engine::workspace::Scope;
+use uuid::Uuid;
 
 /// The rows of `select` whose project, named by `column`, is in scope. The caller may add conditions with `AND`.
 pub(crate) fn visible(select: &str, column: &str, scope: &Scope) -> Query {
     let mut query = Query::new(format!("{select} WHERE 1 = 1"));
-    in_scope(&mut query, column, scope);
+    in_scope(&mut query, column, scope, |query, actor| {
+        // `column` stays outside the subquery. Inside, a bare `project_id` would mean `m.project_id` and match every row.
+        query.push(" AND ").push(column).push(" IN (SELECT m.project_id FROM project_members m WHERE m.actor_id = ");
+        query.bind(id(actor)).push(")");
+    });
     query
 }
 
-pub(crate) fn in_scope(query: &mut Query, column: &str, scope: &Scope) {
-    in_scope_with_role(query, column, scope, Role::Viewer);
+/// The row of `select` with this id, if its project, named by `column`, is in scope.
+pub(crate) fn visible_row(select: &str, column: &str, scope: &Scope, row: impl Into<Uuid>) -> Query {
+    let mut query = Query::new(format!("{select} WHERE id = "));
+    query.bind(id(row));
+    row_in_scope(&mut query, column, scope, Role::Viewer);
+    query
 }
 
-/// Adds the condition that the scope has at least this role in the row's project.
-pub(crate) fn in_scope_with_role(query: &mut Query, column: &str, scope: &Scope, least: Role) {
+/// Adds the condition that the scope has at least this role in the project of the one row that the query reads. It looks
+/// one membership up: the list of an actor's projects, with which `visible` selects rows, is as long as the actor's runs
+/// are many, because each run has a project of its own.
+pub(crate) fn row_in_scope(query: &mut Query, column: &str, scope: &Scope, least: Role) {
+    in_scope(query, column, scope, |query, actor| {
+        // Renamed, so that a bare `project_id` means the column of the row.
+        query.push(
+            " AND EXISTS (SELECT 1 FROM (SELECT project_id AS joined, actor_id AS member, role FROM project_members) m",
+        );
+        query.push(" WHERE m.joined = ").push(column).push(" AND m.member = ").bind(id(actor));
+        at_least(query, least);
+        query.push(")");
+    });
+}
+
+fn in_scope(query: &mut Query, column: &str, scope: &Scope, member: impl Fn(&mut Query, &ActorId)) {
     match scope {
         Scope::Platform => {}
-        Scope::Actor(actor) => member(query, column, *actor, least),
+        Scope::Actor(actor) => member(query, actor),
         Scope::Within(actor, projects) => {
-            member(query, column, *actor, least);
+            member(query, actor);
             query.push(" AND ").push(column).push(" IN ").bind_list(ids(projects));
         }
         Scope::OnBehalf { agent, owner } => {
-            member(query, column, *agent, least);
-            member(query, column, *owner, least);
+            member(query, agent);
+            member(query, owner);
         }
     }
-}
-
-fn member(query: &mut Query, column: &str, actor: ActorId, least: Role) {
-    // `column` stays outside the subquery. Inside, a bare `project_id` would mean `m.project_id` and match every row.
-    query.push(" AND ").push(column).push(" IN (SELECT m.project_id FROM project_members m WHERE m.actor_id = ");
-    query.bind(id(actor));
-    at_least(query, least);
-    query.push(")");
 }
 
 /// Adds nothing for a viewer, because every member is at least that.
