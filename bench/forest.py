@@ -1,11 +1,13 @@
-"""A model server for one tree of 9x10x10x10 nodes. Every node above the last level plans, and every leaf writes a document.
+"""A model server for one tree, of 10,000 nodes unless its only argument says otherwise (9x10x10x10 is a root with nine nodes, each
+with ten). Every node above the last level plans, and every leaf writes a document.
 
-The aggregation of the root is not answered for an hour. So the run keeps all of its nodes and does not end during the measurement."""
+The aggregation of the root is not answered for an hour. So the run keeps all of its nodes and does not end during the measurement.
+A line says when it is asked for, which is when the tree is whole, and again when the run was taken up after a kill."""
 import asyncio
 import json
 import sys
 
-FANS = [9, 10, 10, 10]
+FANS = [int(fan) for fan in (sys.argv[1] if len(sys.argv) > 1 else "9x10x10x10").split("x")]
 PROSE = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. "
 
 
@@ -46,6 +48,7 @@ async def serve(reader, writer):
             title = next(line[6:] for line in prompt.splitlines() if line.startswith("Node: "))
             role = headers["x-pleach-role"]
             if role == "tree_aggregator" and "/" not in title:
+                print("held", flush=True)
                 await asyncio.sleep(3600)
             sent = "".join(f"data: {json.dumps(one)}\n\n" for one in chunks(json.dumps(answer(role, title)))) + "data: [DONE]\n\n"
             head = f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {len(sent.encode())}\r\n\r\n"
