@@ -158,8 +158,8 @@ fn splice(input: &mut Vec<u8>, at: usize, more: &[u8]) {
 }
 
 /// Asserts that twice the input costs at most two and a half times as much. Each input is parsed often enough for the
-/// clock to measure it. There are several rounds because the machine may be busy; a parser that is not linear fails all
-/// of them.
+/// clock to measure it. There are several rounds because the machine may be busy, and two doublings in each because the
+/// larger input may be the first that does not fit into the processor's cache; a parser that is not linear fails them all.
 #[track_caller]
 pub fn assert_linear(name: &str, unit: &str, bytes: usize, parse: impl Fn(&[u8])) {
     const ROUNDS: usize = 4;
@@ -167,7 +167,7 @@ pub fn assert_linear(name: &str, unit: &str, bytes: usize, parse: impl Fn(&[u8])
     const TELLING: Duration = Duration::from_millis(40);
     const TICKS: Duration = Duration::from_millis(9);
     let of_size = |bytes: usize| unit.repeat(bytes / unit.len().max(1)).into_bytes();
-    let (once, twice) = (of_size(bytes), of_size(bytes * 2));
+    let [once, twice, fourfold] = [1, 2, 4].map(|times| of_size(bytes * times));
     let repeated = |input: &[u8], times: u32| cost(|| (0..times).for_each(|_| parse(input)));
     // By processor time: on a busy machine one parse may take long and cost nothing.
     let mut times = 1;
@@ -177,13 +177,18 @@ pub fn assert_linear(name: &str, unit: &str, bytes: usize, parse: impl Fn(&[u8])
     let spent = |input: &[u8]| repeated(input, times);
     let mut seen = Vec::new();
     for _ in 0..ROUNDS {
+        let is_linear = |small: Duration, large: Duration| large <= small.mul_f64(2.5) + TICKS;
         let (small, large) = (spent(&once), spent(&twice));
-        if large <= small.mul_f64(2.5) + TICKS {
+        if is_linear(small, large) {
             return;
         }
-        seen.push((small, large));
+        let largest = spent(&fourfold);
+        if is_linear(large, largest) {
+            return;
+        }
+        seen.push([small, large, largest]);
     }
-    panic!("{name}: {unit:?} for {bytes} bytes and for twice as many took {seen:?}, {times} times over");
+    panic!("{name}: {unit:?} for {bytes} bytes, twice and four times as many took {seen:?}, {times} times over");
 }
 
 /// The same for short inputs. The fastest of many rounds counts, because some of them run without interruption.
