@@ -11,7 +11,7 @@ const [served, chromium] = [await site(), await browser()];
 const maker = await chromium.newPage();
 await maker.goto(`${served.url}?nodes=${NODES}&view=none`);
 await maker.evaluate(() => window.ready);
-const snapshot = JSON.stringify(await maker.evaluate(() => window.bench.run.snapshot()));
+const snapshot = JSON.stringify(await maker.evaluate(() => window.bench.snapshotOf(window.bench.run)));
 writeFileSync(new URL('./out/site/finished.json', import.meta.url), snapshot);
 await maker.close();
 

@@ -9,6 +9,7 @@ import ReplayBar from '../src/tree/ReplayBar.svelte';
 import { Tree } from '../src/tree/tree';
 import TreeCanvas from '../src/tree/TreeCanvas.svelte';
 import { grow } from '../tests/generated-log';
+import { snapshotOf } from '../tests/snapshot-of';
 import * as measures from './measure';
 
 const asked = new URLSearchParams(location.search);
@@ -40,7 +41,7 @@ function show(run: Run, view: string): { tree: Tree; hide: () => void } {
 
 declare global {
   interface Window {
-    bench: { run: Run; rest: StoredEvent[]; tree?: Tree; show: typeof show } & typeof measures;
+    bench: { run: Run; rest: StoredEvent[]; tree?: Tree; show: typeof show; snapshotOf: typeof snapshotOf } & typeof measures;
     ready: Promise<unknown>;
   }
 }
@@ -61,7 +62,7 @@ async function start(): Promise<unknown> {
   const shown = shownOf(all);
   const run = new Run();
   run.applyEvents(all.slice(0, shown));
-  window.bench = { run, rest: all.slice(shown), show, ...measures };
+  window.bench = { run, rest: all.slice(shown), show, snapshotOf, ...measures };
   if (view !== 'none') window.bench.tree = show(run, view).tree;
   return all.length;
 }
