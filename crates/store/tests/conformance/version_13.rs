@@ -185,8 +185,8 @@ fn in_postgres(file: &Path) -> String {
     let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     for table in tables {
         let mut rows = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
-        let columns: Vec<String> = rows.column_names().iter().map(ToString::to_string).collect();
-        let columns: Vec<String> = columns.into_iter().filter(|column| column != "checksum").collect();
+        let columns = rows.column_names().filter(|column| *column != "checksum").map(str::to_owned);
+        let columns: Vec<String> = columns.collect();
         let mut rows = rows.query([]).unwrap();
         while let Some(row) = rows.next().unwrap() {
             let values = columns.iter().map(|column| literal(row.get_ref(column.as_str()).unwrap()));
