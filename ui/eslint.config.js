@@ -7,7 +7,7 @@ import globals from 'globals';
 import ts from 'typescript-eslint';
 
 export default defineConfig(
-  globalIgnores(['shots', 'bench/cytoscape', 'src/api/shapes.ts', 'src/api/events.ts']),
+  globalIgnores(['shots', 'bench/cytoscape', 'bench/out', 'src/api/shapes.ts', 'src/api/events.ts']),
   js.configs.recommended,
   ts.configs.recommended,
   svelte.configs.recommended,
