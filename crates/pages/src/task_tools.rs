@@ -1,4 +1,5 @@
-//! The tools of a task run: open a page, take an action on a page, read and write the subagent's scratchpad.
+//! The tools of a task run: open a page, take an action on a page, read and write the subagent's scratchpad. It only reads
+//! the library: what a tool changes is returned, and commits with its result. It must not know HTTP.
 
 use crate::{Cause, Page, PagePath, Pages, Reader};
 use async_trait::async_trait;

@@ -115,7 +115,7 @@ impl SqlStore {
     /// The hash of one event; `None` when the log does not reach that far.
     pub(crate) async fn hash_at(&self, run: RunId, seq: u64) -> Result<Option<Hash>, StoreError> {
         let Some(before) = seq.checked_sub(1) else { return Ok(None) };
-        let rows = self.backend.read_long(query_after(run, before, 1)).await?;
+        let rows = self.backend.read(query_after(run, before, 1)).await?;
         let events = events_after(run, before, 1, &rows)?;
         Ok(events.first().filter(|event| event.seq == seq).map(|event| event.hash))
     }

@@ -1,4 +1,5 @@
-// A growing run of ?nodes=N, drawn by nobody until the harness asks for one of the two.
+// The page of the comparison with Cytoscape: it makes a growing run of ?nodes=N. The harness then asks it to draw the run with our canvas or
+// with Cytoscape; both get the same events.
 
 import { Run } from '../../src/model/run';
 import { grow } from '../../tests/generated-log';

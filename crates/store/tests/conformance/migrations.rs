@@ -8,17 +8,43 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Options, SqlStore};
 
-/// The migrations as version 8 had them.
-const VERSION_8: [(&str, &str); 8] = [
-    ("homework", include_str!("../../migrations/0001_homework.sql")),
-    ("tree", include_str!("../../migrations/0002_tree.sql")),
-    ("access", include_str!("../../migrations/0003_access.sql")),
-    ("notifications", include_str!("../../migrations/0004_notifications.sql")),
-    ("front", include_str!("../../migrations/0005_front.sql")),
-    ("agents", include_str!("../../migrations/0006_agents.sql")),
-    ("projects", include_str!("../../migrations/0007_projects.sql")),
-    ("lessons", include_str!("../../migrations/0008_lessons.sql")),
+/// The migrations before version 14, as databases of those versions applied them.
+const MIGRATIONS: [(i64, &str, &str); 12] = [
+    (1, "homework", include_str!("../../migrations/0001_homework.sql")),
+    (2, "tree", include_str!("../../migrations/0002_tree.sql")),
+    (3, "access", include_str!("../../migrations/0003_access.sql")),
+    (4, "notifications", include_str!("../../migrations/0004_notifications.sql")),
+    (5, "front", include_str!("../../migrations/0005_front.sql")),
+    (6, "agents", include_str!("../../migrations/0006_agents.sql")),
+    (7, "projects", include_str!("../../migrations/0007_projects.sql")),
+    (8, "lessons", include_str!("../../migrations/0008_lessons.sql")),
+    (9, "members", include_str!("../../migrations/0009_members.sql")),
+    (10, "credentials", include_str!("../../migrations/0010_credentials.sql")),
+    (12, "claims_by_owner", include_str!("../../migrations/0012_claims_by_owner.sql")),
+    (13, "database_notes", include_str!("../../migrations/0013_database_notes.sql")),
 ];
+
+/// The empty database of an older version, for SQLite.
+fn schema(newest: i64) -> String {
+    let mut sql =
+        "CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, \
+        applied_at BIGINT NOT NULL);\n"
+            .to_owned();
+    for (version, name, text) in MIGRATIONS.into_iter().filter(|(version, ..)| *version <= newest) {
+        let checksum = Hash::of(&[text.as_bytes()]);
+        sql += &format!("{text};\nINSERT INTO schema_migrations VALUES ({version}, '{name}', '{checksum}', 0);\n");
+    }
+    sql
+}
+
+/// The same for PostgreSQL.
+pub fn postgres_schema(newest: i64) -> String {
+    in_postgres(&schema(newest))
+}
+
+fn in_postgres(sql: &str) -> String {
+    sql.replace(" BLOB", " BYTEA").replace(" WITHOUT ROWID", "")
+}
 
 /// Two people and a subagent of the first. All three share a project, a run of the second person made another one, and
 /// a third project has no members.
@@ -38,17 +64,7 @@ impl Old {
     }
 
     fn sql(&self) -> String {
-        let mut sql =
-            "CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, \
-            applied_at BIGINT NOT NULL);\n"
-                .to_owned();
-        for (version, (name, text)) in VERSION_8.into_iter().enumerate() {
-            let checksum = Hash::of(&[text.as_bytes()]);
-            sql += &format!(
-                "{text};\nINSERT INTO schema_migrations VALUES ({}, '{name}', '{checksum}', 0);\n",
-                version + 1
-            );
-        }
+        let mut sql = schema(8);
         let Old { first, second, agent, shared, made_by_run, empty } = self;
         for (id, kind, handle) in [(first, "person", "ann"), (second, "person", "bob"), (agent, "subagent", "scout")] {
             sql += &format!("INSERT INTO actors VALUES ('{id}', '{kind}', '{handle}', '{handle}', 0);\n");
@@ -110,7 +126,7 @@ async fn x2_members_of_a_version_8_file_become_editors_and_its_creators_owners()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn x2_members_of_a_version_8_server_become_editors_and_its_creators_owners() {
     let (old, database) = (Old::new(), Database::create().await);
-    let sql = old.sql().replace(" BLOB", " BYTEA").replace(" WITHOUT ROWID", "");
+    let sql = in_postgres(&old.sql());
     client(&database.url).await.batch_execute(&sql).await.unwrap();
     let store = store::open(&database.url, Options::default()).await.expect("it opens");
     old.check(store).await;

@@ -1,6 +1,7 @@
 //! A database of version 13, which had one row per event: a tree, a homework run and a task as that version stored them
 //! (`databases/version_13.sql`). After the migration its logs are the same to the byte.
 
+use crate::migrations::postgres_schema;
 use crate::played::raw;
 use crate::world::{Database, Place, World, client};
 use engine::ids::RunId;
@@ -14,20 +15,6 @@ use store::{Depth, Options, SqlStore};
 
 const DATABASE: &str = include_str!("databases/version_13.sql");
 const MIGRATION: &str = include_str!("../../migrations/0014_commits.sql");
-const MIGRATIONS: [(&str, i64, &str); 12] = [
-    (include_str!("../../migrations/0001_homework.sql"), 1, "homework"),
-    (include_str!("../../migrations/0002_tree.sql"), 2, "tree"),
-    (include_str!("../../migrations/0003_access.sql"), 3, "access"),
-    (include_str!("../../migrations/0004_notifications.sql"), 4, "notifications"),
-    (include_str!("../../migrations/0005_front.sql"), 5, "front"),
-    (include_str!("../../migrations/0006_agents.sql"), 6, "agents"),
-    (include_str!("../../migrations/0007_projects.sql"), 7, "projects"),
-    (include_str!("../../migrations/0008_lessons.sql"), 8, "lessons"),
-    (include_str!("../../migrations/0009_members.sql"), 9, "members"),
-    (include_str!("../../migrations/0010_credentials.sql"), 10, "credentials"),
-    (include_str!("../../migrations/0012_claims_by_owner.sql"), 12, "claims_by_owner"),
-    (include_str!("../../migrations/0013_database_notes.sql"), 13, "database_notes"),
-];
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_worker_of_version_13_cannot_write,
@@ -169,15 +156,7 @@ async fn a_server_of_version_13_is_migrated() {
 
 /// The same database for PostgreSQL: its schema by the same migrations, its rows as literals.
 fn in_postgres(file: &Path) -> String {
-    let mut sql =
-        "CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, \
-        applied_at BIGINT NOT NULL);\n"
-            .to_owned();
-    for (text, version, name) in MIGRATIONS {
-        let checksum = engine::blob::Hash::of(&[text.as_bytes()]);
-        let ddl = text.replace(" BLOB", " BYTEA").replace(" WITHOUT ROWID", "");
-        sql += &format!("{ddl};\nINSERT INTO schema_migrations VALUES ({version}, '{name}', '{checksum}', 0);\n");
-    }
+    let mut sql = postgres_schema(13);
     let connection = Connection::open(file).unwrap();
     let tables =
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('schema_migrations', 'database_notes')";
