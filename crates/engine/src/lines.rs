@@ -31,9 +31,18 @@ pub fn one_line(text: &str) -> String {
     text.split(between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// Whether the text may have a break other than a line feed: whether one of its bytes begins one. Prompts are long and hardly
+/// ever have one, and this looks at many bytes at a time.
+fn may_have_strays(text: &str) -> bool {
+    let begins_one = |byte: &u8| matches!(byte, 0x0b..=0x0d | 0x1c..=0x1e | 0xc2 | 0xe2);
+    let found = |block: &[u8]| block.iter().fold(false, |found, byte| found | begins_one(byte));
+    text.as_bytes().chunks(256).any(found)
+}
+
 /// JSON text with every line break escaped that JSON allows as it is inside a string.
 pub fn json_on_one_line(json: &str) -> Cow<'_, str> {
-    if !json.contains(is_line_break) {
+    let may_have_breaks = json.contains('\n') || may_have_strays(json);
+    if !may_have_breaks || !json.contains(is_line_break) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len() + 16);
@@ -51,7 +60,7 @@ pub fn json_on_one_line(json: &str) -> Cow<'_, str> {
 /// given on. Never longer than the text, since sizes are reckoned before.
 pub fn only_line_feeds(text: String) -> String {
     let stray = |c: char| c != '\n' && is_line_break(c);
-    if text.contains(stray) { text.replace(stray, " ") } else { text }
+    if may_have_strays(&text) && text.contains(stray) { text.replace(stray, " ") } else { text }
 }
 
 #[cfg(test)]
@@ -68,6 +77,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn x15_only_line_feeds_are_left_wherever_a_break_stands(before in ".{0,300}", at in 0usize..300, mark in proptest::sample::select(vec!['\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'])) {
+            let mut text: Vec<char> = before.chars().collect();
+            text.insert(at.min(text.len()), mark);
+            let left = only_line_feeds(text.iter().collect());
+            prop_assert!(!left.contains(|c: char| c != '\n' && is_line_break(c)));
+            prop_assert_eq!(left.chars().count(), text.len());
+        }
+
         #[test]
         fn x15_json_stays_the_same_value_on_one_line(text in "[a\\r\\n\\x0b\\x0c\\x1c\u{85}\u{2028}\u{2029}\"\\\\]{0,40}") {
             let json = serde_json::to_string(&text).unwrap();

@@ -70,7 +70,7 @@ impl SqlStore {
                 }
                 Err(error) => return Err(error),
             }
-            match self.backend.write(statements).await {
+            match self.backend.append(statements).await {
                 Ok(_) => {
                     self.blob_cache.remember(batch.run_id, &batch.blobs);
                     return Ok(());

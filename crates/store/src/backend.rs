@@ -28,6 +28,11 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Runs the statements in order, in one transaction. The commit is durable when this returns. The result has the
     /// rows of each statement.
     async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError>;
+    /// The same for a caller who can find out whether an unknown commit happened. It may take fewer round trips, and
+    /// any lost connection leaves the commit unknown.
+    async fn append(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError> {
+        self.write(batch).await
+    }
     async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError>;
     /// The same for maintenance, which may take longer than a request may wait.
     async fn write_long(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError> {

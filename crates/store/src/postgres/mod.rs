@@ -31,7 +31,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-const CONNECTIONS: usize = 8;
+const CONNECTIONS: usize = 16;
 /// The most retries of a batch after a serialization failure or a deadlock.
 const TRIES: u32 = 5;
 /// The most parameters in one statement: the protocol counts them in 16 bits.
@@ -79,15 +79,33 @@ impl Postgres {
         }
     }
 
-    async fn attempt(&self, batch: &[Statement], limit: Duration, deadline: Instant) -> Result<Rows, Interrupted> {
+    async fn attempt(
+        &self,
+        batch: &[Statement],
+        when: CommitTime,
+        limit: Duration,
+        deadline: Instant,
+    ) -> Result<Rows, Interrupted> {
         let pooled = self.pool.take(deadline).await.map_err(Interrupted::Store)?;
-        match timeout_at(deadline, pipeline(&pooled.client, batch, limit)).await {
-            Ok(Ok(rows)) => self.commit(pooled, deadline).await.map(|()| rows),
-            Ok(Err(Interrupted::Silent(error))) => {
-                self.pool.discard(pooled);
-                Err(Interrupted::Silent(error))
+        match timeout_at(deadline, pipeline(&pooled.client, batch, when, limit)).await {
+            Ok(Answered { rows: Ok(rows), commit: Some(Ok(())) }) => {
+                self.pool.give_back(pooled);
+                Ok(rows)
             }
-            Ok(Err(interrupted)) => {
+            Ok(Answered { rows: Ok(_), commit: Some(Err(error)) }) => Err(Interrupted::at_commit(error)),
+            Ok(Answered { rows: Ok(rows), commit: None }) => self.commit(pooled, deadline).await.map(|()| rows),
+            Ok(Answered { rows: Err(Interrupted::Silent(error)), .. }) => {
+                self.pool.discard(pooled);
+                Err(Interrupted::Silent(error).after(when))
+            }
+            // The server has ended the transaction already: a `COMMIT` after a failed statement is a `ROLLBACK`.
+            Ok(Answered { rows: Err(interrupted), commit: Some(ended) }) => {
+                if ended.is_ok() {
+                    self.pool.give_back(pooled);
+                }
+                Err(interrupted.after(when))
+            }
+            Ok(Answered { rows: Err(interrupted), commit: None }) => {
                 if let Ok(Ok(())) = timeout(COMMIT, pooled.client.batch_execute("ROLLBACK")).await {
                     self.pool.give_back(pooled);
                 }
@@ -95,7 +113,7 @@ impl Postgres {
             }
             Err(_) => {
                 self.pool.discard(pooled);
-                Err(Interrupted::Store(no_answer(limit)))
+                Err(Interrupted::Store(no_answer(limit)).after(when))
             }
         }
     }
@@ -115,11 +133,11 @@ impl Postgres {
         }
     }
 
-    async fn write_within(&self, limit: Duration, batch: Vec<Statement>) -> Result<Rows, WriteError> {
+    async fn write_within(&self, limit: Duration, when: CommitTime, batch: Vec<Statement>) -> Result<Rows, WriteError> {
         let deadline = Instant::now() + limit;
         let (mut tries, mut lost) = (0, false);
         loop {
-            match self.attempt(&batch, limit, deadline).await {
+            match self.attempt(&batch, when, limit, deadline).await {
                 Ok(rows) => return Ok(rows),
                 Err(Interrupted::Retry(_)) if tries < TRIES => tries += 1,
                 // An idle connection may have died without notice. Try once more, on another connection.
@@ -174,6 +192,22 @@ fn no_answer(limit: Duration) -> StoreError {
 
 type Rows = Vec<Vec<Row>>;
 
+/// When `COMMIT` is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CommitTime {
+    /// When every statement is answered. A connection that is lost before that has committed nothing.
+    AfterAnswers,
+    /// With the statements: one round trip. A connection that is lost may have committed.
+    WithStatements,
+}
+
+/// The answers to a batch.
+struct Answered {
+    rows: Result<Rows, Interrupted>,
+    /// The answer to `COMMIT`, if it was sent with the statements.
+    commit: Option<Result<(), Error>>,
+}
+
 /// Why one attempt did not commit.
 enum Interrupted {
     /// A serialization failure, a deadlock or a lock that was not available. The same batch may succeed.
@@ -205,20 +239,35 @@ impl Interrupted {
             other => other,
         }
     }
+
+    /// Without an answer nobody knows whether the server got a `COMMIT` that was sent with the statements.
+    fn after(self, when: CommitTime) -> Interrupted {
+        match (when, self) {
+            (CommitTime::WithStatements, Interrupted::Lost(error) | Interrupted::Silent(error)) => {
+                Interrupted::Unknown(error.to_string())
+            }
+            (CommitTime::WithStatements, Interrupted::Store(error @ StoreError::Unavailable(_))) => {
+                Interrupted::Unknown(error.to_string())
+            }
+            (_, interrupted) => interrupted,
+        }
+    }
 }
 
-/// Sends all statements before it reads the first answer, so a batch takes one round trip before its `COMMIT`. Each
-/// future is polled once to send its statement. `COMMIT` is not sent with them, because guards are checked here.
+/// Sends all statements before it reads the first answer. Each future is polled once to send its statement.
 ///
 /// Answers are read in order: the first failure is the cause, and the later ones only say that the transaction is
-/// aborted. They are read all the same, so that the connection is ready for `ROLLBACK`.
+/// aborted. They are read all the same, so that the connection is ready for the next transaction.
 ///
 /// `SET LOCAL` ends with the transaction. A pooler lends the session to others, so nothing may remain set in it. A direct
 /// connection has the usual limits from its start.
-async fn pipeline(client: &Connected, batch: &[Statement], limit: Duration) -> Result<Rows, Interrupted> {
+async fn pipeline(client: &Connected, batch: &[Statement], when: CommitTime, limit: Duration) -> Answered {
+    let failed = |interrupted| Answered { rows: Err(interrupted), commit: None };
     let begin = match &client.prepared {
         Some(prepared) => {
-            prepared.prepare(client, batch).await.map_err(Interrupted::before_commit)?;
+            if let Err(error) = prepared.prepare(client, batch).await {
+                return failed(Interrupted::before_commit(error));
+            }
             if limit == USUAL { "BEGIN".to_owned() } else { format!("BEGIN; {}", limits("SET LOCAL", limit)) }
         }
         None => format!("BEGIN; {}", limits("SET LOCAL", limit)),
@@ -229,28 +278,43 @@ async fn pipeline(client: &Connected, batch: &[Statement], limit: Duration) -> R
     for statement in batch {
         let mut answer = Box::pin(execute(client, statement));
         let first = poll!(&mut answer);
-        sent.push((statement.guard, first, answer));
+        sent.push((statement, first, answer));
     }
-    match begun {
+    // A statement that could not be sent is missing from the transaction, so the transaction must not be committed.
+    let all_sent = sent.iter().all(|(statement, first, _)| first.is_pending() && chunks(statement).len() == 1);
+    let mut commit = Box::pin(client.batch_execute("COMMIT"));
+    let commits = when == CommitTime::WithStatements && all_sent && batch.iter().all(is_checked_by_server);
+    let committed = if commits { Some(poll!(&mut commit)) } else { None };
+    let begun = match begun {
         Poll::Ready(answer) => answer,
-        Poll::Pending => timeout(SILENT, begin).await.map_err(|_| Interrupted::Silent(no_answer(SILENT)))?,
-    }
-    .map_err(Interrupted::before_commit)?;
+        Poll::Pending => match timeout(SILENT, begin).await {
+            Ok(answer) => answer,
+            Err(_) => return failed(Interrupted::Silent(no_answer(SILENT))),
+        },
+    };
     let mut all = Vec::with_capacity(sent.len());
-    let mut failure = None;
-    for (guard, first, answer) in sent {
+    let mut failure = begun.err().map(Interrupted::before_commit);
+    for (statement, first, answer) in sent {
         let answer = match first {
             Poll::Ready(answer) => answer,
             Poll::Pending => answer.await,
         };
-        match (answer, guard) {
+        match (answer, statement.guard) {
             _ if failure.is_some() => {}
             (Ok((_, 0)), Some(guard)) => failure = Some(Interrupted::Refused(WriteError::Refused(guard))),
+            (Err(error), Some(guard)) if error.code() == Some(&SqlState::DIVISION_BY_ZERO) => {
+                failure = Some(Interrupted::Refused(WriteError::Refused(guard)));
+            }
             (Ok((rows, _)), _) => all.push(rows),
             (Err(error), _) => failure = Some(Interrupted::before_commit(error)),
         }
     }
-    failure.map_or(Ok(all), Err)
+    let commit = match committed {
+        None => None,
+        Some(Poll::Ready(answer)) => Some(answer),
+        Some(Poll::Pending) => Some(commit.await),
+    };
+    Answered { rows: failure.map_or(Ok(all), Err), commit }
 }
 
 /// `SET` ends with the session, `SET LOCAL` with the transaction.
@@ -268,6 +332,23 @@ fn chunks(statement: &Statement) -> Chunks<'_, Vec<Value>> {
     statement.rows.chunks(if is_insert { PARAMETERS / width } else { 1 })
 }
 
+/// Whether the statement itself fails when it touches no row: a guard that was made part of it, or no guard at all.
+fn is_checked_by_server(statement: &Statement) -> bool {
+    let changes = ["INSERT", "UPDATE", "DELETE"].iter().any(|verb| statement.sql.starts_with(verb));
+    statement.guard.is_none() || changes && !statement.sql.contains("RETURNING")
+}
+
+/// The text for so many rows. A guard becomes a division by the number of rows that the statement touched.
+fn text(statement: &Statement, rows: usize) -> String {
+    let sql = dialect(&statement.sql, rows);
+    match statement.guard {
+        Some(_) if is_checked_by_server(statement) => {
+            format!("WITH touched AS ({sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched")
+        }
+        _ => sql,
+    }
+}
+
 /// The result rows, and the number of rows that were touched.
 async fn execute(client: &Connected, statement: &Statement) -> Result<(Vec<Row>, u64), Error> {
     let (mut rows, mut touched) = (Vec::new(), 0);
@@ -275,7 +356,7 @@ async fn execute(client: &Connected, statement: &Statement) -> Result<(Vec<Row>,
         let values = chunk.iter().flatten().map(bound);
         let found = match client.prepared.as_ref().and_then(|known| known.find(statement, chunk)) {
             Some(prepared) => client.query_raw(&prepared, values.map(|(value, _)| value).collect::<Vec<_>>()).await?,
-            None => client.query_typed_raw(&dialect(&statement.sql, chunk.len()), values).await?,
+            None => client.query_typed_raw(&text(statement, chunk.len()), values).await?,
         };
         let mut found = std::pin::pin!(found);
         while let Some(row) = found.next().await {
@@ -367,11 +448,15 @@ fn chain(error: &Error) -> String {
 #[async_trait]
 impl Backend for Postgres {
     async fn write(&self, batch: Vec<Statement>) -> Result<Rows, WriteError> {
-        self.write_within(USUAL, batch).await
+        self.write_within(USUAL, CommitTime::AfterAnswers, batch).await
+    }
+
+    async fn append(&self, batch: Vec<Statement>) -> Result<Rows, WriteError> {
+        self.write_within(USUAL, CommitTime::WithStatements, batch).await
     }
 
     async fn write_long(&self, batch: Vec<Statement>) -> Result<Rows, WriteError> {
-        self.write_within(LONG, batch).await
+        self.write_within(LONG, CommitTime::AfterAnswers, batch).await
     }
 
     async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {

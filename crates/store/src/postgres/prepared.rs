@@ -1,8 +1,8 @@
 //! Statements prepared by name on one connection: the server parses and plans each of them once. Only on a connection
 //! without a pooler: a pooler lends the session to others, whose statements have the same names.
 
-use super::bound;
-use crate::sql::{Statement, Value, dialect};
+use super::{bound, chunks, text};
+use crate::sql::{Statement, Value};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,8 +14,8 @@ const MAX_ROWS: usize = 16;
 /// More texts than the store has. A text that is made at run time is never prepared.
 const MAX_STATEMENTS: usize = 400;
 
-/// By the text before it is translated, and the number of rows.
-type Prepared = HashMap<(&'static str, usize), tokio_postgres::Statement>;
+/// By the text before it is translated, the number of rows, and whether it is guarded.
+type Prepared = HashMap<(&'static str, usize, bool), tokio_postgres::Statement>;
 
 #[derive(Default)]
 pub(crate) struct PreparedStatements(Mutex<Prepared>);
@@ -24,7 +24,7 @@ impl PreparedStatements {
     /// The statement for these rows, if it is prepared for values of these types.
     pub(crate) fn find(&self, statement: &Statement, rows: &[Vec<Value>]) -> Option<tokio_postgres::Statement> {
         let Cow::Borrowed(sql) = statement.sql else { return None };
-        let found = self.lock().get(&(sql, rows.len())).cloned()?;
+        let found = self.lock().get(&(sql, rows.len(), statement.guard.is_some())).cloned()?;
         let same = found.params().iter().eq(types(rows).iter());
         same.then_some(found)
     }
@@ -34,14 +34,14 @@ impl PreparedStatements {
     pub(crate) async fn prepare(&self, client: &Client, batch: &[Statement]) -> Result<(), Error> {
         for statement in batch {
             let Cow::Borrowed(sql) = statement.sql else { continue };
-            for chunk in super::chunks(statement) {
-                let key = (sql, chunk.len());
+            for chunk in chunks(statement) {
+                let key = (sql, chunk.len(), statement.guard.is_some());
                 let is_worth_it = {
                     let known = self.lock();
                     !known.contains_key(&key) && known.len() < MAX_STATEMENTS && chunk.len() <= MAX_ROWS
                 };
                 if is_worth_it {
-                    let prepared = client.prepare_typed(&dialect(sql, chunk.len()), &types(chunk)).await?;
+                    let prepared = client.prepare_typed(&text(statement, chunk.len()), &types(chunk)).await?;
                     self.lock().insert(key, prepared);
                 }
             }

@@ -7,6 +7,7 @@ use store::Options;
 
 crate::promises!(on [alone = Postgres]: [
     connections_that_were_cut_are_replaced,
+    appends_whose_connections_are_cut_are_stored_once,
     a_hint_from_another_process_ends_the_waiting,
     two_processes_that_open_a_new_database_agree,
 ]);
@@ -16,13 +17,43 @@ fn url(world: &World) -> String {
     url.clone()
 }
 
+const CUT_OTHERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+
 async fn connections_that_were_cut_are_replaced(world: World) {
     let mut run = world.queued(&[]).await;
-    let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    client(&url(&world)).await.execute(others, &[]).await.unwrap();
+    client(&url(&world)).await.execute(CUT_OTHERS, &[]).await.unwrap();
     let append = world.said(&mut run, "after the cut");
     world.store.append(append).await.unwrap();
     assert_eq!(world.store.events(run_id(&run), 0, 10).await.unwrap().len(), 2);
+}
+
+/// `COMMIT` is sent with the statements, so a connection that is cut may or may not have committed.
+async fn appends_whose_connections_are_cut_are_stored_once(world: World) {
+    let mut run = world.queued(&[]).await;
+    let knife = client(&url(&world)).await;
+    let cut = async {
+        loop {
+            knife.execute(CUT_OTHERS, &[]).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+    };
+    let append = async {
+        for nth in 0..60 {
+            let append = world.said(&mut run, &format!("message {nth}"));
+            // A server that is never reachable for long enough may refuse; then the same append is made again.
+            while world.store.append(append.clone()).await.is_err() {
+                if world.store.events(run_id(&run), 0, 100).await.is_ok_and(|events| events.len() == nth + 2) {
+                    break;
+                }
+            }
+        }
+    };
+    tokio::select! { () = cut => {}, () = append => {} }
+    let events = world.store.events(run_id(&run), 0, 100).await.unwrap();
+    assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), (1..=61).collect::<Vec<_>>());
+    for (nth, event) in events[1..].iter().enumerate() {
+        assert!(event.payload.contains(&format!("message {nth}\"")), "{} is number {nth}", event.payload);
+    }
 }
 
 async fn a_hint_from_another_process_ends_the_waiting(world: World) {

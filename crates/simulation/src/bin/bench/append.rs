@@ -2,6 +2,7 @@
 //! second store on the same database follows every run, as another process would, and must have received each event at
 //! the end.
 
+use crate::Options;
 use crate::bench_server::{Wall, brief};
 use crate::meter::Meter;
 use engine::actor::Actor;
@@ -30,19 +31,20 @@ pub struct Load {
     pub push: bool,
 }
 
-pub async fn measure(database: &str, load: &Load, postmaster: Option<u32>) -> Result<Value, String> {
+pub(super) async fn measure(options: &Options) -> Result<Value, String> {
     let text = |error: runtime::ports::StoreError| error.to_string();
-    let store = store::open(database, store::Options::default()).await.map_err(text)?;
+    let load = &options.append;
+    let store = options.open_store().await?;
     let owner = store.actor(LOCAL_HANDLE).await.map_err(text)?.ok_or("there is no local person")?.id;
     let mut writers = Vec::new();
     for nth in 0..load.writers {
         writers.push(Writer::create(store.clone(), owner, nth as u64).await?);
     }
     let followers = match load.push {
-        true => Some(Followers::start(database, &writers).await?),
+        true => Some(Followers::start(&options.database, &writers).await?),
         false => None,
     };
-    let meter = Meter::start(postmaster);
+    let meter = Meter::start(options.postmaster);
     let until = Instant::now() + Duration::from_secs(load.seconds as u64);
     let writing: Vec<_> = writers.into_iter().map(|writer| tokio::spawn(writer.write(until))).collect();
     let mut ends = Vec::new();

@@ -1,6 +1,7 @@
 //! The worker, performer and store as the server assembles them, with many runs at once. Only the model is not the
 //! product's.
 
+use crate::Options;
 use crate::meter::own_cpu;
 use crate::model::{InstantModel, Workload};
 use effects::performer::EffectsPerformer;
@@ -81,9 +82,9 @@ impl EndWaiters {
 }
 
 impl BenchServer {
-    pub async fn open(database: &str, workload: Workload, at_once: usize) -> Result<BenchServer, String> {
+    pub(super) async fn open(options: &Options, workload: Workload) -> Result<BenchServer, String> {
         let text = |error: runtime::ports::StoreError| error.to_string();
-        let store = store::open(database, store::Options::default()).await.map_err(text)?;
+        let store = options.open_store().await?;
         let owner = store.actor(LOCAL_HANDLE).await.map_err(text)?.ok_or("there is no local person")?.id;
         let models = Arc::new(InstantModel::new(workload));
         let performer = EffectsPerformer {
@@ -96,10 +97,10 @@ impl BenchServer {
         };
         let config = WorkerConfig {
             id: format!("bench-{}", std::process::id()),
-            slots: SLOTS.max(at_once),
+            slots: SLOTS.max(options.at_once),
             lease: LEASE,
             claims: ClaimPolicy::AnyRun,
-            shared: database.starts_with("postgres"),
+            shared: options.database.starts_with("postgres"),
         };
         let worker = Worker::new(store.clone(), Arc::new(performer), Arc::new(Wall), config);
         let (commands, stop) = (worker.commands(), CancellationToken::new());

@@ -3,6 +3,8 @@
 //!
 //! `bench --database URL [--runs N] [--at-once C] [--calls K [--reading] | --tree 3x4] [--postmaster PID]`, or
 //! `bench --database URL --append SECONDS [--writers W] [--push]`
+//!
+//! With `--pooled` it uses PostgreSQL as if a pooler stood in between: without prepared statements.
 
 // The rest of this crate uses virtual time. This binary measures real time.
 #![allow(clippy::disallowed_methods)]
@@ -26,6 +28,7 @@ const WARM_UP: usize = 200;
 
 struct Options {
     database: String,
+    pooled: bool,
     runs: usize,
     at_once: usize,
     shape: Shape,
@@ -38,6 +41,7 @@ impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
         let mut options = Options {
             database: String::new(),
+            pooled: false,
             runs: 8,
             at_once: 1,
             shape: Shape::default(),
@@ -49,6 +53,7 @@ impl Options {
             let switch = match flag.as_str() {
                 "--reading" => Some(&mut options.shape.reading),
                 "--push" => Some(&mut options.append.push),
+                "--pooled" => Some(&mut options.pooled),
                 _ => None,
             };
             if let Some(switch) = switch {
@@ -70,6 +75,12 @@ impl Options {
             }
         }
         if options.database.is_empty() { Err("--database is missing".into()) } else { Ok(options) }
+    }
+
+    async fn open_store(&self) -> Result<Arc<store::SqlStore>, String> {
+        let direct_url = (!self.pooled).then(|| self.database.clone());
+        let options = store::Options { direct_url, ..store::Options::default() };
+        store::open(&self.database, options).await.map_err(|error| error.to_string())
     }
 
     fn workload(&self) -> Workload {
@@ -101,10 +112,10 @@ fn main() -> ExitCode {
 
 async fn measure(options: &Options) -> Result<Value, String> {
     if options.append.seconds > 0 {
-        return append::measure(&options.database, &options.append, options.postmaster).await;
+        return append::measure(options).await;
     }
     let workload = options.workload();
-    let server = Arc::new(BenchServer::open(&options.database, workload.clone(), options.at_once).await?);
+    let server = Arc::new(BenchServer::open(options, workload.clone()).await?);
     // One run fills the statement caches, and the peers have a warm-up too. A tree of thousands of nodes fills them by
     // itself.
     if workload.nodes() <= WARM_UP {
