@@ -274,7 +274,7 @@ async fn hold_database(
         _ => catalogue.performer(store.clone(), live.clone())?,
     };
     let drive = Drive::start(config, scope, store.clone(), performer, clock.clone(), live.clone());
-    let webhook_sender = WebhookSender::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
+    let webhook_sender = WebhookSender::new(store.clone(), clock.clone(), private(config));
     let mut senders = Vec::new();
     if scope != WorkerScope::Nothing {
         let (webhook_sender, commits) = (webhook_sender.clone(), live.clone());

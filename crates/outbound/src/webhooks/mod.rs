@@ -12,7 +12,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Url};
 use runtime::live::Live;
 use runtime::ports::{Clock, StoreError};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 use store::SqlStore;
 use store::notifications::{Attempted, Delivery, Next, Webhook};
@@ -34,19 +34,23 @@ const HTTP_GONE: u16 = 410;
 pub struct WebhookSender {
     store: Arc<SqlStore>,
     clock: Arc<dyn Clock>,
-    client: Client,
+    /// Made for the first delivery: reading the certificates that the system trusts takes a sixth of a short command's time.
+    client: Arc<OnceLock<Client>>,
     private: PrivateAddresses,
 }
 
 impl WebhookSender {
-    pub fn new(
-        store: Arc<SqlStore>,
-        clock: Arc<dyn Clock>,
-        private: PrivateAddresses,
-    ) -> Result<WebhookSender, String> {
-        let client = guarded_builder(private).timeout(TIMEOUT).build();
-        let client = client.map_err(|error| format!("webhooks cannot be sent: {error}"))?;
-        Ok(WebhookSender { store, clock, client, private })
+    pub fn new(store: Arc<SqlStore>, clock: Arc<dyn Clock>, private: PrivateAddresses) -> WebhookSender {
+        WebhookSender { store, clock, client: Arc::default(), private }
+    }
+
+    fn client(&self) -> Result<&Client, String> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let made = guarded_builder(self.private).timeout(TIMEOUT).build();
+        let made = made.map_err(|error| format!("webhooks cannot be sent: {}", causes(&error)))?;
+        Ok(self.client.get_or_init(|| made))
     }
 
     /// Sends until `stop`, then once more what is already due.
@@ -123,7 +127,7 @@ impl WebhookSender {
         let message = template::render(webhook.template, &delivery.body);
         let timestamp = self.clock.now().0.div_euclid(1_000);
         let signature = sign(&secret, &delivery.id, timestamp, &message.body);
-        let mut request = self.client.post(url).header(CONTENT_TYPE, message.content_type);
+        let mut request = self.client()?.post(url).header(CONTENT_TYPE, message.content_type);
         for (name, value) in message.headers {
             request = request.header(name, value);
         }

@@ -114,6 +114,7 @@ fn responses(route: &Route, all: &[Route]) -> Value {
     for (status, body) in &route.returns {
         let mut response = json!({"description": reason(*status)});
         match body {
+            Body::Run => response["content"] = json!({"application/json": {"schema": records::run()}}),
             Body::Json(schema) => response["content"] = json!({"application/json": {"schema": schema}}),
             Body::Text(media_type) => response["content"] = json!({*media_type: {"schema": text()}}),
             Body::Nothing => {}
