@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod delta_throttle;
+mod evidence;
 pub mod model;
 pub mod parsers;
 pub mod performer;

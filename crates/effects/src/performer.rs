@@ -2,6 +2,7 @@
 //! the driver decides about attempts, backoff and money.
 
 use crate::delta_throttle::DeltaThrottle;
+use crate::evidence;
 use crate::model::OnDelta;
 use crate::tools::{self, Action, ActionError, Registry, TaskTools, Toolboxes};
 use async_trait::async_trait;
@@ -92,6 +93,10 @@ impl Performer for EffectsPerformer {
         match &attempt.work {
             Work::Model(call) => Outcome::Model(self.call_model(call, &attempt).await),
             Work::Tool(call) => self.run_tool(&attempt.run, call, &attempt.effect).await,
+            Work::Check(work) => match evidence::perform(&*self.library, &attempt.run, work).await {
+                Ok(outcome) => Outcome::Tool(outcome),
+                Err(error) => Outcome::Unavailable(error.to_string()),
+            },
         }
     }
 

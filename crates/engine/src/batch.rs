@@ -2,14 +2,16 @@
 //! and the projection rows they imply.
 
 use crate::blob::{Blob, BlobRef, Hash};
+use crate::criteria::CriterionRecord;
 use crate::event::Event;
+use crate::facts::evidence::RunOutcome;
 use crate::facts::run::ProviderWaiting;
 use crate::facts::task::StepAction;
 use crate::facts::tree::ArtifactType;
 use crate::facts::tree::NodeOutcome;
 use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, NodeNumber, PlanId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
-use crate::run::{Criterion, Kind, ScopeKind, Status, StopReason};
+use crate::run::{Kind, ScopeKind, Status, StopReason};
 use crate::time::Timestamp;
 use crate::tree::status::{NodeRole, NodeStatus};
 use crate::workspace::{Artifacts, Change};
@@ -38,6 +40,8 @@ pub struct Rows {
     pub run: RunRow,
     /// The first deadline of a waiting run's questions: a worker must look at the run then, even if nobody answered.
     pub wake_at: Option<Timestamp>,
+    /// The run has ended and its criteria are being checked again: it needs a driver for that.
+    pub checking: bool,
     pub iterations: Vec<IterationRow>,
     pub nodes: Vec<NodeRow>,
     pub plans: Vec<PlanRow>,
@@ -57,13 +61,16 @@ pub struct RunRow {
     pub project_ids: Vec<ProjectId>,
     pub status: Status,
     pub activity: String,
+    /// What it came to, once it is over.
+    #[serde(default)]
+    pub outcome: Option<RunOutcome>,
     pub stop_reason: Option<StopReason>,
     pub stop_detail: Option<String>,
     pub iteration: u32,
     pub budgets: Value,
     pub metrics: Metrics,
     pub plan: Value,
-    pub success_criteria: Vec<Criterion>,
+    pub success_criteria: Vec<CriterionRecord>,
     pub questions: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root_node_id: Option<NodeId>,

@@ -142,6 +142,10 @@ impl Reserve {
         Reserve { tokens: input + output, cost_usd: Usd(price.unwrap_or(Price::FREE).cost(input, 0, output)) }
     }
 
+    pub fn plus(self, other: Reserve) -> Reserve {
+        Reserve { tokens: self.tokens.saturating_add(other.tokens), cost_usd: self.cost_usd + other.cost_usd }
+    }
+
     pub fn wrap_up(models: &Models) -> Reserve {
         let input = WRAP_UP_TOKENS - WRAP_UP_OUTPUT_TOKENS;
         let price = models.powerful.price.unwrap_or(Price::FREE);

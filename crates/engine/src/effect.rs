@@ -1,6 +1,7 @@
 //! Effects: calls to models and tools, whether an interrupted one may be repeated, and its outcome.
 //! Failures are data here; `run/effects.rs` decides about further attempts.
 
+use crate::blob::Hash;
 use crate::ids::{ActorId, DocumentId, ProjectId, RunId};
 use crate::model::{ModelSpec, Role};
 use crate::request::Request;
@@ -115,6 +116,24 @@ pub struct ToolList {
 pub enum Work {
     Model(ModelCall),
     Tool(ToolCall),
+    /// The platform's own reading for a check of criteria. No model can ask for it.
+    Check(CheckWork),
+}
+
+/// Built in like a tool; the outcome is a `ToolOutcome` whose content is one JSON value for each item, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckWork {
+    /// `doc:<id>` and `task:<id>`. The result has `title`, `version` and `text`, or is `null` where nothing can be read.
+    ReadEvidence { refs: Vec<String> },
+    /// Whether each quote stands in its text, word for word.
+    FindQuotes { quotes: Vec<QuoteToFind> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuoteToFind {
+    pub quote: String,
+    /// The stored text as the verifier was shown it: one JSON value.
+    pub text: Hash,
 }
 
 #[derive(Clone, Debug)]

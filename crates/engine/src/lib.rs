@@ -12,6 +12,7 @@ pub mod batch;
 pub mod blob;
 pub mod budget;
 pub mod calls;
+pub mod criteria;
 pub mod effect;
 pub mod event;
 pub mod facts;

@@ -21,6 +21,9 @@ pub struct Metrics {
     pub tool_calls: u64,
     pub no_progress_streak: u32,
     pub by_model: BTreeMap<String, ModelMetrics>,
+    /// The part of all this that checking criteria cost.
+    #[serde(skip_serializing_if = "ModelMetrics::is_empty")]
+    pub verifier: ModelMetrics,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,12 +37,38 @@ pub struct ModelMetrics {
     pub llm_calls: u64,
 }
 
+impl ModelMetrics {
+    fn is_empty(&self) -> bool {
+        *self == ModelMetrics::default()
+    }
+
+    /// Money and tokens of one attempt; a lost one has no token count of its own.
+    pub fn charge(&mut self, settled: &Settled, answered: bool) {
+        self.cost_usd += settled.cost_usd;
+        if !settled.presumed {
+            self.tokens_in += settled.tokens_in;
+            self.tokens_out += settled.tokens_out;
+            self.tokens_cached += settled.tokens_cached;
+        }
+        self.llm_calls += u64::from(answered);
+    }
+
+    fn since(&self, start: &ModelMetrics) -> ModelMetrics {
+        ModelMetrics {
+            tokens_in: self.tokens_in - start.tokens_in,
+            tokens_out: self.tokens_out - start.tokens_out,
+            tokens_cached: self.tokens_cached - start.tokens_cached,
+            cost_usd: self.cost_usd.saturating_sub(start.cost_usd),
+            llm_calls: self.llm_calls - start.llm_calls,
+        }
+    }
+}
+
 impl Metrics {
     /// Money and tokens of one attempt; presumed ones are counted, and shown apart.
     pub fn charge(&mut self, model: &str, settled: &Settled, answered: bool) {
-        let by_model = self.by_model.entry(model.to_owned()).or_default();
+        self.by_model.entry(model.to_owned()).or_default().charge(settled, answered);
         self.cost_usd += settled.cost_usd;
-        by_model.cost_usd += settled.cost_usd;
         if settled.presumed {
             self.tokens_presumed += settled.tokens_in + settled.tokens_out;
             self.cost_presumed_usd += settled.cost_usd;
@@ -47,27 +76,14 @@ impl Metrics {
             self.tokens_in += settled.tokens_in;
             self.tokens_out += settled.tokens_out;
             self.tokens_cached += settled.tokens_cached;
-            by_model.tokens_in += settled.tokens_in;
-            by_model.tokens_out += settled.tokens_out;
-            by_model.tokens_cached += settled.tokens_cached;
         }
-        if answered {
-            self.llm_calls += 1;
-            by_model.llm_calls += 1;
-        }
+        self.llm_calls += u64::from(answered);
     }
 
     /// What was used since `start`: the share of one iteration.
     pub fn since(&self, start: &Metrics) -> Metrics {
         let by_model = self.by_model.iter().map(|(name, now)| {
-            let then = start.by_model.get(name).cloned().unwrap_or_default();
-            let used = ModelMetrics {
-                tokens_in: now.tokens_in - then.tokens_in,
-                tokens_out: now.tokens_out - then.tokens_out,
-                tokens_cached: now.tokens_cached - then.tokens_cached,
-                cost_usd: now.cost_usd.saturating_sub(then.cost_usd),
-                llm_calls: now.llm_calls - then.llm_calls,
-            };
+            let used = start.by_model.get(name).map_or_else(|| now.clone(), |then| now.since(then));
             (name.clone(), used)
         });
         Metrics {
@@ -82,7 +98,8 @@ impl Metrics {
             llm_calls: self.llm_calls - start.llm_calls,
             tool_calls: self.tool_calls - start.tool_calls,
             no_progress_streak: self.no_progress_streak,
-            by_model: by_model.filter(|(_, used)| used != &ModelMetrics::default()).collect(),
+            by_model: by_model.filter(|(_, used)| !used.is_empty()).collect(),
+            verifier: self.verifier.since(&start.verifier),
         }
     }
 }

@@ -14,6 +14,7 @@ words! {
         TreePlanner = "tree_planner",
         TreeExecutor = "tree_executor",
         TreeAggregator = "tree_aggregator",
+        Verifier = "verifier",
         AgentStep = "agent_step",
         AgentReflection = "agent_reflection",
     }
@@ -42,9 +43,11 @@ impl Role {
 
     pub fn profile(self) -> Profile {
         match self {
-            Role::HomeworkPlanner | Role::HomeworkReport | Role::TreePlanner | Role::TreeAggregator => {
-                Profile::Powerful
-            }
+            Role::HomeworkPlanner
+            | Role::HomeworkReport
+            | Role::TreePlanner
+            | Role::TreeAggregator
+            | Role::Verifier => Profile::Powerful,
             Role::HomeworkExecutor | Role::TreeExecutor | Role::AgentStep => Profile::Balanced,
             Role::HomeworkRepair | Role::AgentReflection => Profile::Fast,
         }

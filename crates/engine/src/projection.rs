@@ -3,6 +3,7 @@
 
 use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use crate::event::Event;
+use crate::facts::evidence::RunOutcome;
 use crate::facts::{EffectFact, Fact, HomeworkFact, RunFact, TreeFact};
 use crate::homework;
 use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, RunId};
@@ -18,6 +19,7 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
     Rows {
         run: run_row(run),
         wake_at: wake_at(run),
+        checking: run.shared.is_checked_after_its_end(),
         iterations: iterations(run.shared.id, events),
         nodes: nodes(run, events),
         plans: events.iter().filter_map(plan).collect(),
@@ -83,11 +85,12 @@ pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunR
         // A paused run may still have the stop reason of an earlier wait, which is not why it stands still now.
         stop_reason: shared.stop_reason.filter(|_| shared.status() != Status::Paused),
         stop_detail: shared.stop_detail.clone(),
+        outcome: shared.outcome(),
         iteration: fields.iteration,
         budgets: value(&shared.budgets),
         metrics: shared.metrics.clone(),
         plan: fields.plan,
-        success_criteria: shared.brief.success_criteria.clone(),
+        success_criteria: shared.criteria.clone(),
         questions: value(&shared.questions),
         root_node_id: fields.root_node_id,
         workspace_document_id: fields.workspace_document_id,
@@ -296,10 +299,10 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
 
 fn unshown_in(fact: &RunFact) -> &[String] {
     match fact {
-        RunFact::Completed(fact) => &fact.messages_not_shown,
-        RunFact::Stopped(fact) => &fact.messages_not_shown,
-        RunFact::Failed(fact) => &fact.messages_not_shown,
-        RunFact::Canceled(fact) => &fact.messages_not_shown,
+        RunFact::Completed(fact) => &fact.ended.messages_not_shown,
+        RunFact::Stopped(fact) => &fact.ended.messages_not_shown,
+        RunFact::Failed(fact) => &fact.ended.messages_not_shown,
+        RunFact::Canceled(fact) => &fact.ended.messages_not_shown,
         _ => &[],
     }
 }
@@ -386,7 +389,7 @@ pub fn fail_unreadable(row: RunRow, why: &str, now: Timestamp) -> (crate::batch:
     let failed = crate::facts::run::Failed {
         stop_reason: StopReason::Error,
         error: why.to_owned(),
-        messages_not_shown: Vec::new(),
+        ended: crate::facts::run::Ended::default(),
     };
     let fact: Fact = failed.into();
     let payload = fact.encode().unwrap_or_else(|| "{}".into());
@@ -408,6 +411,7 @@ pub fn fail_unreadable(row: RunRow, why: &str, now: Timestamp) -> (crate::batch:
         activity: "failed".into(),
         stop_reason: Some(StopReason::Error),
         stop_detail: Some(why.to_owned()),
+        outcome: Some(RunOutcome::Partial),
         provider_wait: None,
         updated_at: now,
         ended_at: Some(now),
@@ -431,6 +435,7 @@ pub fn fail_unreadable(row: RunRow, why: &str, now: Timestamp) -> (crate::batch:
         Rows {
             run,
             wake_at: None,
+            checking: false,
             iterations: Vec::new(),
             nodes: Vec::new(),
             plans: Vec::new(),

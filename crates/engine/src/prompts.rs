@@ -14,6 +14,7 @@ pub fn system(role: Role) -> &'static str {
         Role::TreePlanner => include_str!("tree/prompts/planner.md"),
         Role::TreeExecutor => include_str!("tree/prompts/executor.md"),
         Role::TreeAggregator => include_str!("tree/prompts/aggregator.md"),
+        Role::Verifier => include_str!("criteria/prompts/verifier.md"),
         Role::AgentStep => include_str!("task/prompts/step.md"),
         Role::AgentReflection => include_str!("task/prompts/reflection.md"),
     }

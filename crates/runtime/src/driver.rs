@@ -144,9 +144,9 @@ impl Driver {
     async fn drive_until_rest(&mut self) -> Result<(), DriveEnd> {
         loop {
             self.advance().await?;
-            let status = self.run.shared.status();
             // What is still in flight for a run that ended is nobody's any more, and is dropped with the driver.
-            if status.is_terminal() || (!status.is_live() && self.in_flight.is_empty()) {
+            let over = self.run.shared.status().is_terminal();
+            if !self.run.shared.is_moving() && (over || self.in_flight.is_empty()) {
                 return Ok(());
             }
             self.wait().await?;
@@ -231,7 +231,11 @@ impl Driver {
     }
 
     fn sees_earlier_changes(&self, attempt: &EffectAttempt) -> bool {
-        matches!(&attempt.work, Work::Tool(call) if self.performer.sees_earlier_changes(call))
+        match &attempt.work {
+            Work::Tool(call) => self.performer.sees_earlier_changes(call),
+            Work::Check(_) => true,
+            Work::Model(_) => false,
+        }
     }
 
     /// Record the intents of every call that may go out now.

@@ -84,6 +84,12 @@ pub(crate) enum Command {
     Extend(ExtendArgs),
     /// Decide an effect whose outcome is unknown
     Resolve(ResolveArgs),
+    /// Say that a criterion is met, whatever a check found
+    Accept(CriterionArgs),
+    /// Say that a criterion is not met, and why
+    Reject(RejectArgs),
+    /// Have criteria of an ended run checked again: one model call
+    Recheck(RecheckArgs),
     /// Print the report of a run
     Report(RunRef),
     /// Print a document, or find documents
@@ -162,6 +168,12 @@ pub(crate) struct RunArgs {
     /// A criterion that the run must show evidence for; repeat for several
     #[arg(long = "success", value_name = "CRITERION")]
     pub success: Vec<String>,
+    /// Do not have the criteria checked; what the run cites for them stays a claim
+    #[arg(long)]
+    pub no_verify: bool,
+    /// Exit with 8 when the run completes with less than this outcome
+    #[arg(long, value_name = "OUTCOME", value_parser = ["verified", "claimed"])]
+    pub require: Option<String>,
     /// Allow only this tool; repeat for several
     #[arg(long = "tool", value_name = "NAME")]
     pub tools: Vec<String>,
@@ -169,6 +181,34 @@ pub(crate) struct RunArgs {
     pub limits: Limits,
     #[command(flatten)]
     pub follow: Follow,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CriterionArgs {
+    /// The run: its id, or the beginning of it (at least 4 characters)
+    pub run: String,
+    /// The criterion, as `show` names it: c1, c2, …
+    pub criterion: String,
+    /// A note that is kept with the decision
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RejectArgs {
+    /// The run: its id, or the beginning of it (at least 4 characters)
+    pub run: String,
+    /// The criterion, as `show` names it: c1, c2, …
+    pub criterion: String,
+    /// Why it is not met
+    pub why: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecheckArgs {
+    /// The run: its id, or the beginning of it (at least 4 characters)
+    pub run: String,
+    /// The criterion; all of them without it
+    pub criterion: Option<String>,
 }
 
 /// Whether a command that drives a run shows it, waits for it or returns at once.

@@ -159,6 +159,7 @@ fn stage(append: &Append) -> Stage {
 pub(crate) fn job_state(rows: &Rows) -> (&'static str, bool) {
     match rows.run.status {
         status if status.is_live() => ("live", true),
+        _ if rows.checking => ("live", true),
         Status::Paused => ("held", true),
         _ if rows.wake_at.is_some() => ("live", false),
         _ => ("idle", false),

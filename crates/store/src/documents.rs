@@ -2,13 +2,15 @@
 //! one.
 
 use crate::scope::{row_in_scope, visible_row};
-use crate::sql::{Query, id, page};
+use crate::sql::{Query, Row, id, page};
 use crate::{SqlStore, StoreError, records};
 use engine::ids::{DocumentId, RunId};
 use engine::member_role::MemberRole;
 use engine::time::Timestamp;
 use engine::workspace::{Entry, Scope};
 use runtime::ports::Slice;
+use std::collections::HashMap;
+use uuid::Uuid;
 
 /// One version of a document.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -22,6 +24,18 @@ pub struct DocumentVersion {
 }
 
 impl SqlStore {
+    /// The current versions of these documents and tasks; those that are gone are missing. It takes no scope: a number says
+    /// nothing, and the caller has it from a run that it may see.
+    pub async fn versions_of(&self, entities: &[Uuid]) -> Result<HashMap<Uuid, i64>, StoreError> {
+        let mut query = Query::new("");
+        for (nth, table) in ["onto_documents", "onto_tasks"].into_iter().enumerate() {
+            query.push(if nth > 0 { " UNION ALL " } else { "" });
+            query.push("SELECT id, version FROM ").push(table).push(" WHERE id IN ").bind_list(entities.iter().copied().map(id));
+        }
+        let version = |row: &Row| Ok((row.parse(0)?, row.int(1)?));
+        Ok(self.all(query, version).await?.into_iter().collect())
+    }
+
     /// Whether the document exists and is in scope. It does not read the content.
     pub async fn sees_document(&self, scope: &Scope, document: DocumentId) -> Result<bool, StoreError> {
         let query = visible_row("SELECT id FROM onto_documents", "project_id", scope, document);

@@ -34,6 +34,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 12, name: "claims_by_owner", sql: include_str!("../migrations/0012_claims_by_owner.sql") },
     Migration { version: 13, name: "database_notes", sql: include_str!("../migrations/0013_database_notes.sql") },
     Migration { version: 14, name: "commits", sql: include_str!("../migrations/0014_commits.sql") },
+    Migration { version: 15, name: "outcome", sql: include_str!("../migrations/0015_outcome.sql") },
 ];
 
 /// What all migrations together make on SQLite, with the columns for checksums. A new file is made by this text, which takes

@@ -69,7 +69,6 @@ fn insert_run(run: &RunRow) -> Vec<Statement> {
         Value::from(run.objective.as_str()),
         Value::from(run.scope.name()),
         json(&run.project_ids),
-        json(&run.success_criteria),
         id(run.workspace_project_id),
         time(run.created_at),
         Value::from(terms::index(&[&run.objective])),
@@ -138,6 +137,8 @@ fn changing_values(run: &RunRow) -> Vec<Value> {
         Value::from(run.last_seq),
         Value::from(run.head.0.to_vec()),
         Value::from(run.provider_wait.as_ref().and_then(|wait| serde_json::to_string(wait).ok())),
+        json(&run.success_criteria),
+        Value::from(run.outcome.map(|outcome| outcome.name().to_owned())),
     ]
 }
 

@@ -59,10 +59,11 @@ pub(crate) const STEP: &str = "run_id, step, action, path, action_name, params, 
     artifacts, seq, started_at, ended_at";
 /// The columns of a run that are set when it is created and never change.
 pub(crate) const RUN_FIXED: &str =
-    "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
+    "id, owner, objective, scope, project_ids, workspace_project_id, created_at, terms";
 /// The columns of a run that later events may change.
 pub(crate) const RUN_CHANGING: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
-    workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head, provider_wait";
+    workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head, provider_wait, \
+    success_criteria, outcome";
 
 /// The part of [`RUN_CHANGING`] that changes while the run's status stays the same. No index has any of these columns,
 /// so an update of them writes no index.

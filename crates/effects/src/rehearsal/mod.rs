@@ -13,6 +13,7 @@ mod repair;
 mod report;
 mod subject;
 mod tree;
+mod verifier;
 
 pub use models::{PROVIDER, RehearsalModels};
 
@@ -33,6 +34,7 @@ pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String
         Role::TreePlanner => tree::planner(&sections),
         Role::TreeExecutor => tree::executor(&sections, demo),
         Role::TreeAggregator => tree::aggregator(&sections, demo),
+        Role::Verifier => verifier::answer(&sections),
         Role::AgentStep => agent::step(&sections),
         Role::AgentReflection => agent::reflection(&sections),
     };

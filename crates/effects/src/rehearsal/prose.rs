@@ -168,13 +168,31 @@ pub(super) fn synthesis(subject: &Subject, notes: &[(String, String)], context: 
          1. Settle what is meant by {a}, in one sentence that two people would write alike.\n\
          2. Take the smallest step that shows something about {b}, and look at it together.\n\
          3. Come back to {c} with what was learned, and only then plan further.\n");
-    if !context.criteria.is_empty() {
-        page.push_str("\n## Against the criteria\n\n");
-        for criterion in &context.criteria {
-            let _ = writeln!(page, "- {criterion}: answered by this page together with the notes it rests on.");
-        }
-    }
+    page += &against_criteria(subject, context);
     finish(page, context)
+}
+
+/// A part of its own for each criterion, in the form the criterion asks for.
+fn against_criteria(subject: &Subject, context: &Context) -> String {
+    let mut part = String::new();
+    for (nth, criterion) in context.criteria.iter().enumerate() {
+        let _ = write!(part, "\n## {}\n\n", criterion.trim_end_matches('.'));
+        part += &match criterion.to_lowercase().contains("table") {
+            true => fill(
+                subject,
+                "| what | what was found | how sure |\n|---|---|---|\n| {a} | comes first, since the rest leans on it | fairly |\n\
+                 | {b} | has an owner and an open question | half |\n| {c} | is the test of the whole | to be seen |\n",
+                nth,
+            ),
+            false => fill(
+                subject,
+                "This was asked for, and this is what the notes give for it: {a} is settled first, {b} follows from it, and \
+                 {c} shows whether it came out right.\n",
+                nth,
+            ),
+        };
+    }
+    part
 }
 
 pub(super) fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -> String {
@@ -193,6 +211,7 @@ pub(super) fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -
     for (nth, (heading, paragraph)) in perspective.paragraphs.iter().enumerate() {
         let _ = write!(page, "\n**{heading}.** {}\n", fill(subject, paragraph, nth));
     }
+    page += &against_criteria(subject, context);
     finish(page, context)
 }
 

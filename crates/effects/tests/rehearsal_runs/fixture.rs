@@ -127,5 +127,6 @@ pub(crate) fn brief(objective: &str, criteria: &[&str], tools: &[&str], owner: A
         agent: None,
         agents: Vec::new(),
         own_workspace: false,
+        no_verify: false,
     }
 }

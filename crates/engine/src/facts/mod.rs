@@ -4,6 +4,7 @@
 //! objects `budgets`, `metrics` and `artifacts` keep the names they have in the API.
 
 pub mod effect;
+pub mod evidence;
 pub mod homework;
 pub mod run;
 pub mod task;

@@ -1,6 +1,10 @@
 //! Facts common to all kinds of run: its brief, questions, messages, limits and end.
 
+use super::evidence::{
+    Citation, CitedEvidence, CriterionDecision, CriterionState, EndState, EvidenceText, GivenVerdict, RunOutcome,
+};
 use super::facts;
+use crate::blob::BlobRef;
 use crate::budget::Budgets;
 use crate::effect::{EffectId, ToolList, ToolSpec};
 use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId};
@@ -42,6 +46,9 @@ facts! {
         /// Its documents go to a project of its own, because its owner may only read the project it works in.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         own_workspace: bool,
+        /// Its criteria are not checked: what is cited for them stays a claim.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        no_verify: bool,
     }
 
     /// A person paused the run, or every branch that could move is paused: running → paused. Calls in flight finish and
@@ -139,41 +146,95 @@ facts! {
     Completed = "run.completed" {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
-        /// The newest messages that no call was shown, shortened.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        messages_not_shown: Vec<String>,
+        #[serde(flatten)]
+        ended: Ended,
     }
 
     /// A limit or the no-progress breaker ended the work: running → stopped; `continue` goes on from here.
     Stopped = "run.stopped" {
         stop_reason: StopReason,
         detail: String,
-        /// The newest messages that no call was shown, shortened.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        messages_not_shown: Vec<String>,
+        #[serde(flatten)]
+        ended: Ended,
     }
 
     /// The run cannot go on: running → failed.
     Failed = "run.failed" {
         stop_reason: StopReason,
         error: String,
-        /// The newest messages that no call was shown, shortened.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        messages_not_shown: Vec<String>,
+        #[serde(flatten)]
+        ended: Ended,
     }
 
     /// A person canceled the run: anything but terminal → canceled.
     Canceled = "run.canceled" {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
-        /// The newest messages that no call was shown, shortened.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        messages_not_shown: Vec<String>,
+        #[serde(flatten)]
+        ended: Ended,
     }
 
     /// The report was made from the log; the event that ends the run follows in the same commit.
     ReportCreated = "run.report_created" {
         report: Value,
+    }
+
+    /// The verifier is to judge these criteria: what they cite is read next. The status stays.
+    CheckStarted = "run.check_started" {
+        /// Counted from 1.
+        check: u32,
+        citations: Vec<Citation>,
+        /// Cited texts that the log has already: results of tools, and data.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        known: Vec<EvidenceText>,
+        /// A person asked: what was judged before is judged again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        forced: bool,
+    }
+
+    /// What is cited was read, each text in the version it had at this moment: the verifier is wanted for criteria whose
+    /// evidence is new.
+    EvidenceRead = "run.evidence_read" {
+        check: u32,
+        evidence: Vec<EvidenceText>,
+    }
+
+    /// The verifier's answer did not fit its schema, or no quote of a criterion it calls met was found: it is asked again.
+    CheckRejected = "run.check_rejected" {
+        effect: EffectId,
+        errors: Vec<String>,
+        response: BlobRef,
+        /// The answer fitted; quotes were missing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        quotes: bool,
+    }
+
+    /// The verifier answered: its quotes are looked for next.
+    VerdictsGiven = "run.verdicts_given" {
+        effect: EffectId,
+        verdicts: Vec<GivenVerdict>,
+        response: BlobRef,
+    }
+
+    /// What is known of a criterion now. A person's word on it stays.
+    CriterionChecked = "run.criterion_checked" {
+        criterion: String,
+        state: CriterionState,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        evidence: Vec<CitedEvidence>,
+        /// The model that judged it; absent when none did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    }
+
+    /// A person accepted or rejected a criterion, or wants it checked again.
+    CriterionDecided = "run.criterion_decided" {
+        criterion: String,
+        decision: CriterionDecision,
+        by: ActorId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     }
 
     /// A new driver took over a running run: time after `activeUntil` does not count as working time. The
@@ -183,6 +244,22 @@ facts! {
         /// Calls that were in flight when the last driver died.
         lost: u32,
     }
+}
+
+/// What every event that ends a run says besides why. `Run` fills it in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Ended {
+    /// The newest messages that no call was shown, shortened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages_not_shown: Vec<String>,
+    /// What the run came to; a person's later word on a criterion may change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<RunOutcome>,
+    /// Absent in the logs of versions that knew no outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_state: Option<EndState>,
 }
 
 /// A subagent as it was when the run was created. Its permissions are checked at every call.

@@ -2,14 +2,15 @@
 
 use super::effect_id::EffectPosition;
 use super::state::{
-    Branch, CitableEntity, CurrentIteration, DocumentExcerpt, Executor, ExecutorOutcome, LastIteration, Phase, State,
-    TaskNotRun, Workspace,
+    Branch, CitableEntity, CitableResult, CurrentIteration, DocumentExcerpt, DroppedStep, Executor, ExecutorOutcome,
+    FailedBranch, LastIteration, Phase, State, TaskNotRun, Workspace,
 };
 use crate::calls::{CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
+use crate::facts::evidence::CriterionState;
 use crate::facts::homework::{
-    ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStepStatus, IterationCompleted, ToolCallRequested,
-    ToolCallResult, Verdict,
+    ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStep, HomeworkStepStatus, IterationCompleted, PlanUpdated,
+    ToolCallRequested, ToolCallResult, Verdict,
 };
 use crate::facts::{HomeworkFact, RunFact, run::ResumeReason};
 use crate::run::Shared;
@@ -35,6 +36,10 @@ impl State {
             RunFact::Resumed(resumed) if resumed.reason == ResumeReason::Continued => {
                 self.repeats = 0;
                 self.barred = None;
+            }
+            RunFact::CheckStarted(_) => self.current.check_started = true,
+            RunFact::CriterionChecked(fact) if fact.state == CriterionState::Verified => {
+                self.current.newly_verified += u32::from(self.verified_criteria.insert(fact.criterion.clone()));
             }
             RunFact::MessageDelivered(fact) => {
                 let position = EffectPosition::of(&fact.effect.clone().into(), &self.tag, self.iteration);
@@ -75,11 +80,15 @@ impl State {
                 self.unread_by_planner.clear();
             }
             HomeworkFact::PlanUpdated(fact) => {
+                self.steps_dropped(fact);
                 self.plan.version = fact.version;
                 self.plan.steps = fact.steps.clone();
             }
             HomeworkFact::ToolCallRequested(fact) => self.requested(fact),
-            HomeworkFact::ToolCallResult(fact) => self.answered(fact, event.seq),
+            HomeworkFact::ToolCallResult(fact) => {
+                self.answered(fact, event.seq);
+                self.made_good(fact);
+            }
             HomeworkFact::RepairAttempted(_) => self.current.repaired = true,
             HomeworkFact::ExecutorStarted(fact) => self.executor_started(shared, fact),
             HomeworkFact::ExecutorAnswered(fact) => {
@@ -156,7 +165,7 @@ impl State {
         }
         self.lessons.extend(fact.lesson);
         if fact.ok && !crate::lessons::is_memory(&fact.tool) {
-            self.successful_results.insert(seq);
+            self.successful_results.insert(seq, CitableResult { tool: fact.tool.clone(), content: fact.result });
         }
         if fact.new_reading {
             self.current.new_readings += 1;
@@ -164,6 +173,41 @@ impl State {
         }
         self.current.artifacts.extend(&fact.artifacts);
         self.made(&fact.artifacts);
+    }
+
+    /// Steps that were not done and are missing, by id and by title; one that comes back is no longer dropped.
+    fn steps_dropped(&mut self, fact: &PlanUpdated) {
+        let stays = |id: &str, title: &str| fact.steps.iter().any(|step| step.id == id || step.title == title);
+        let known = |step: &&HomeworkStep| self.plan.steps.iter().any(|old| old.id == step.id || old.title == step.title);
+        let replaced = fact.steps.iter().any(|step| !known(&step));
+        self.dropped.retain(|step| !stays(&step.id, &step.title));
+        let gone = self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done);
+        let gone = gone.filter(|step| !stays(&step.id, &step.title));
+        self.dropped.extend(gone.map(|step| DroppedStep {
+            id: step.id.clone(),
+            title: step.title.clone(),
+            iteration: fact.iteration,
+            replaced,
+        }));
+    }
+
+    /// A successful call of a later iteration makes up for an executor that failed at a step.
+    fn made_good(&mut self, fact: &ToolCallResult) {
+        let iteration = self.iteration;
+        if fact.ok && !crate::lessons::is_memory(&fact.tool) {
+            self.failed_branches.retain(|_, failed| failed.iteration >= iteration || failed.step_id.is_none());
+        }
+    }
+
+    /// The newest executor of a branch, or of a step, says how it stands.
+    fn branch_ended(&mut self, fact: &ExecutorFinished, task: &ExecutorTask) {
+        let step = task.step_id.clone();
+        let same = |of: &Option<String>| step.is_some() && *of == step;
+        self.failed_branches.retain(|branch, failed| *branch != fact.branch_id && !same(&failed.step_id));
+        if let Some(error) = &fact.error {
+            let failed = FailedBranch { iteration: fact.iteration, step_id: step, title: task.title.clone(), error: error.clone() };
+            self.failed_branches.insert(fact.branch_id.clone(), failed);
+        }
     }
 
     fn made(&mut self, artifacts: &Artifacts) {
@@ -235,6 +279,9 @@ impl State {
             }));
             return;
         };
+        if let Some(task) = self.current.executors.get(fact.index as usize).map(|executor| executor.task.clone()) {
+            self.branch_ended(fact, &task);
+        }
         if let Some(executor) = self.current.executors.get_mut(fact.index as usize) {
             executor.completed_step_ids = fact.completed_step_ids.clone();
             executor.finished = Some(ExecutorOutcome {

@@ -18,14 +18,14 @@ impl State {
     pub(super) fn close(&self, shared: &Shared, lost: Option<String>, facts: &mut Facts) {
         debug_assert_eq!(self.phase, Phase::Iterating);
         let planned = self.current.planned.as_ref();
-        let found = planned.map(|planned| self.verified(shared, planned)).unwrap_or_default();
-        let progress = self.progress(&found);
+        let found = planned.map(|planned| self.held(shared, planned)).unwrap_or_default();
+        let progress = self.progress();
         let repeats = self.repeats_now(progress.made);
         if let (Some(repeats), Some(planned)) = (repeats, planned) {
             self.note_repeat(repeats, &planned.actions, facts);
         }
         let objections =
-            planned.filter(|planned| planned.exit_signal).map(|planned| self.exit_objections(shared, planned, &found));
+            planned.filter(|planned| planned.exit_signal).map(|planned| self.exit_objections(shared, planned));
         let asks = planned.is_some_and(|planned| planned.needs_user_input);
         let exit_refused = objections.as_ref().is_some_and(|reasons| !reasons.is_empty());
         if exit_refused {
@@ -39,6 +39,7 @@ impl State {
             (false, false) => shared.metrics.no_progress_streak + 1,
         };
         let complete = objections.as_ref().is_some_and(Vec::is_empty);
+        self.note_claims(shared, &found, complete, facts);
         let verdict = self.judge(shared, complete, asks, streak, repeats.unwrap_or(0), facts.now);
         let mut metrics = shared.metrics.clone();
         metrics.running_ms = shared.running_ms(facts.now);
@@ -94,7 +95,7 @@ impl State {
         let stop = |reason, detail: String| Verdict::Stop { reason, detail };
         let budgets = &shared.budgets;
         if complete {
-            return stop(StopReason::Completed, "the exit was accepted: nothing remains and the evidence holds".into());
+            return stop(StopReason::Completed, completed_with(shared));
         }
         if asks {
             return Verdict::Wait;
@@ -185,5 +186,15 @@ impl State {
             });
         }
         facts.push(WaitingOnUser { question_ids });
+    }
+}
+
+/// What a completed run says of its criteria: never more than was checked.
+fn completed_with(shared: &Shared) -> String {
+    let (all, holding) = (shared.criteria.len(), shared.criteria.iter().filter(|criterion| criterion.holds()).count());
+    match (all, holding) {
+        (0, _) => "nothing remains; the run has no criteria that could be checked".into(),
+        (all, holding) if all == holding => format!("nothing remains, and every criterion holds ({all} of {all})"),
+        (all, holding) => format!("nothing remains; {holding} of {all} criteria hold, the others are claimed and not verified"),
     }
 }

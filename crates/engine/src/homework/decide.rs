@@ -8,7 +8,7 @@ use crate::blob::BlobRef;
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework::{self as fact, Verdict};
-use crate::facts::run::{Failed, ReportCreated, Stopped};
+use crate::facts::run::{Ended, Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
 use crate::lessons::LessonQuota;
 use crate::run::{Facts, Shared, StopReason, headline};
@@ -40,7 +40,7 @@ impl State {
     fn out_of_iterations(&self, shared: &Shared, facts: &mut Facts) {
         let detail = format!("all {} iterations are used", shared.budgets.max_iterations);
         facts.push(ReportCreated { report: self.report(shared, StopReason::MaxIterations, &detail, None) });
-        facts.push(Stopped { stop_reason: StopReason::MaxIterations, detail, messages_not_shown: Vec::new() });
+        facts.push(Stopped { stop_reason: StopReason::MaxIterations, detail, ended: Ended::default() });
     }
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
@@ -96,8 +96,13 @@ impl State {
                 }
                 match self.executor_to_finish() {
                     Some(index) => self.finish_executor(index, None, facts),
+                    // The check is done before the iteration closes, and its result decides how.
+                    None if shared.is_checking() => {}
                     None if self.current.executors.iter().all(|executor| executor.finished.is_some()) => {
-                        self.close(shared, None, facts)
+                        match self.check_due(shared) {
+                            Some(check) => facts.push(check),
+                            None => self.close(shared, None, facts),
+                        }
                     }
                     None => {}
                 }
@@ -320,7 +325,7 @@ impl State {
                 facts.push(Failed {
                     stop_reason: StopReason::Error,
                     error: error.to_owned(),
-                    messages_not_shown: Vec::new(),
+                    ended: Ended::default(),
                 });
             }
             Some(EffectPosition::Repair { .. }) => self.repair_over(0, Some(error.to_owned()), facts),

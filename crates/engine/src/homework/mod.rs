@@ -23,6 +23,7 @@ pub use state::State;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::Fact;
+use crate::facts::evidence::{EndState, EvidenceText};
 use crate::model::Role;
 use crate::run::{Facts, Input, Rules, Shared, UserMessage, Want};
 use effect_id::EffectPosition;
@@ -112,6 +113,14 @@ impl Rules for State {
             Some(EffectPosition::Round { .. }) => self.steers(message),
             _ => false,
         }
+    }
+
+    fn known_text(&self, reference: &str) -> Option<EvidenceText> {
+        self.result_behind(reference)
+    }
+
+    fn end_state(&self, _shared: &Shared) -> EndState {
+        self.left_undone()
     }
 
     /// One line about the current activity.

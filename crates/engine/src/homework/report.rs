@@ -3,7 +3,7 @@
 use super::answer::ReportAnswer;
 use super::state::State;
 use crate::facts::homework::Verdict;
-use crate::facts::run::{Completed, ReportCreated, Stopped};
+use crate::facts::run::{Completed, Ended, ReportCreated, Stopped};
 use crate::lessons;
 use crate::run::{Facts, Shared, StopReason};
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ impl State {
         match reason {
             StopReason::Completed => {
                 lessons::promote(self.lessons.iter().copied(), facts);
-                facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() });
+                facts.push(Completed { detail: Some(detail), ended: Ended::default() });
             }
-            stop_reason => facts.push(Stopped { stop_reason, detail, messages_not_shown: Vec::new() }),
+            stop_reason => facts.push(Stopped { stop_reason, detail, ended: Ended::default() }),
         }
     }
 

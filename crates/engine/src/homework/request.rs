@@ -248,7 +248,7 @@ fn size_of(role: Role) -> Size {
 /// What the planner may still use; excludes the wrap-up reserve.
 fn budgets_left(shared: &Shared, iteration: u32) -> Value {
     let budgets = &shared.budgets;
-    let (spent, wrap_up) = (&shared.ledger.spent, shared.wrap_up_reserve());
+    let (spent, wrap_up) = (&shared.ledger.spent, shared.kept_reserve());
     json!({
         "iterations_after_this": budgets.max_iterations.saturating_sub(iteration),
         "cost_usd": budgets.max_cost_usd.map(|limit| limit.saturating_sub(spent.cost_usd + wrap_up.cost_usd)),

@@ -2,7 +2,7 @@
 //! a change of field names or meaning needs a new `view::CHECKPOINT_FORMAT`.
 
 use super::plan::Plan;
-use crate::blob::Hash;
+use crate::blob::{BlobRef, Hash};
 use crate::calls::{RecordedCall, RejectedAnswer};
 use crate::effect::EffectId;
 use crate::facts::homework::{ExecutorTask, Planned, Progress, Verdict, VerifiedEvidence};
@@ -41,9 +41,15 @@ pub struct State {
     /// The newest of what this run created or changed, for the report; `left_out` counts the older ones.
     pub totals: Artifacts,
     pub left_out: usize,
-    /// Seqs of successful tool results: what evidence may cite.
-    pub successful_results: BTreeSet<u64>,
+    /// Successful tool results by seq: what evidence may cite.
+    pub successful_results: BTreeMap<u64, CitableResult>,
     pub evidence: BTreeMap<String, VerifiedEvidence>,
+    /// Steps that left the plan before they were done, and are not back.
+    pub dropped: Vec<DroppedStep>,
+    /// Work of executors that failed and that nothing has made good since, by branch.
+    pub failed_branches: BTreeMap<String, FailedBranch>,
+    /// Criteria that a check has verified once: doing so again is no progress.
+    pub verified_criteria: BTreeSet<String>,
     /// Steps whose end has counted as progress.
     pub counted_steps: HashSet<String>,
     pub repeats: u32,
@@ -100,6 +106,36 @@ pub struct CurrentIteration {
     pub artifacts: Artifacts,
     pub new_readings: u32,
     pub verdict: Option<Verdict>,
+    /// The verifier was asked about the exit of this iteration.
+    #[serde(default)]
+    pub check_started: bool,
+    /// Criteria that it verified and that were not before.
+    #[serde(default)]
+    pub newly_verified: u32,
+}
+
+/// A successful result of a tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CitableResult {
+    pub tool: String,
+    pub content: BlobRef,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DroppedStep {
+    pub id: String,
+    pub title: String,
+    pub iteration: u32,
+    /// The plan that dropped it had new steps.
+    pub replaced: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedBranch {
+    pub iteration: u32,
+    pub step_id: Option<String>,
+    pub title: String,
+    pub error: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

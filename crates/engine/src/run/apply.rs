@@ -6,6 +6,7 @@ use super::terms::{Status, StopReason};
 use crate::actor::Actor;
 use crate::event::Event;
 use crate::facts::{self, Fact};
+use crate::model::Role;
 use crate::time::Timestamp;
 
 /// The most messages remembered for prompts; unread ones are never dropped.
@@ -16,7 +17,10 @@ impl Shared {
     pub(crate) fn apply(&mut self, event: &Event) {
         self.tick(event);
         match &event.fact {
-            Fact::Run(fact) => self.apply_run(fact, event),
+            Fact::Run(fact) => {
+                self.apply_run(fact, event);
+                self.apply_to_criteria(fact);
+            }
             Fact::Effect(fact) => self.apply_effect(fact, event),
             Fact::Homework(facts::HomeworkFact::RunStarted(_))
             | Fact::Tree(facts::TreeFact::RunStarted(_))
@@ -57,7 +61,14 @@ impl Shared {
     fn apply_run(&mut self, fact: &facts::RunFact, event: &Event) {
         use facts::RunFact;
         match fact {
-            RunFact::Queued(_) | RunFact::Recovered(_) => {}
+            RunFact::Queued(_)
+            | RunFact::Recovered(_)
+            | RunFact::CheckStarted(_)
+            | RunFact::EvidenceRead(_)
+            | RunFact::CheckRejected(_)
+            | RunFact::VerdictsGiven(_)
+            | RunFact::CriterionChecked(_)
+            | RunFact::CriterionDecided(_) => {}
             RunFact::Paused(fact) => {
                 self.paused = true;
                 self.paused_by_branches = fact.branches;
@@ -111,10 +122,10 @@ impl Shared {
             }
             RunFact::BudgetWarning(fact) => self.warned.push(fact.budget.clone()),
             RunFact::ProviderWaiting(fact) => self.provider_wait = Some(fact.clone()),
-            RunFact::Completed(fact) => self.end(StopReason::Completed, fact.detail.clone(), event),
-            RunFact::Stopped(fact) => self.end(fact.stop_reason, Some(fact.detail.clone()), event),
-            RunFact::Failed(fact) => self.end(fact.stop_reason, Some(fact.error.clone()), event),
-            RunFact::Canceled(fact) => self.end(StopReason::Canceled, fact.detail.clone(), event),
+            RunFact::Completed(fact) => self.end(StopReason::Completed, fact.detail.clone(), &fact.ended, event),
+            RunFact::Stopped(fact) => self.end(fact.stop_reason, Some(fact.detail.clone()), &fact.ended, event),
+            RunFact::Failed(fact) => self.end(fact.stop_reason, Some(fact.error.clone()), &fact.ended, event),
+            RunFact::Canceled(fact) => self.end(StopReason::Canceled, fact.detail.clone(), &fact.ended, event),
             RunFact::ReportCreated(fact) => self.report = Some(fact.report.clone()),
         }
     }
@@ -190,7 +201,9 @@ impl Shared {
         }
     }
 
-    fn end(&mut self, reason: StopReason, detail: Option<String>, event: &Event) {
+    fn end(&mut self, reason: StopReason, detail: Option<String>, ended: &facts::run::Ended, event: &Event) {
+        self.check = None;
+        self.end_state = ended.end_state;
         self.unpaused_status = reason.status();
         self.paused = false;
         self.paused_by_branches = false;
@@ -243,7 +256,13 @@ impl Shared {
         };
         self.ledger.settle(flight.reserve, &finished.settled);
         match &flight.model {
-            Some(model) => self.metrics.charge(model, &finished.settled, finished.outcome == FinishedAs::Ok),
+            Some(model) => {
+                let answered = finished.outcome == FinishedAs::Ok;
+                self.metrics.charge(model, &finished.settled, answered);
+                if flight.role() == Some(Role::Verifier) {
+                    self.metrics.verifier.charge(&finished.settled, answered);
+                }
+            }
             // An error text comes from outside too.
             None => self.tainted |= matches!(finished.outcome, FinishedAs::Ok | FinishedAs::Failed),
         }

@@ -8,9 +8,8 @@ use crate::actor::Actor;
 use crate::budget::{Admission, BudgetPatch, Budgets};
 use crate::effect::EffectId;
 use crate::facts::effect::Decision;
-use crate::facts::run::{
-    Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
-};
+use crate::facts::evidence::CriterionDecision;
+use crate::facts::run::{Answered, BudgetChanged, Canceled, Ended, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed};
 use crate::ids::{NodeId, QuestionId, RunId};
 use crate::money::Usd;
 use crate::time::Timestamp;
@@ -46,6 +45,12 @@ pub enum Command {
     Resolve {
         effect: EffectId,
         decision: Decision,
+        note: Option<String>,
+    },
+    /// A person's word on a success criterion.
+    Criterion {
+        criterion: Option<String>,
+        decision: CriterionDecision,
         note: Option<String>,
     },
     /// To one node of a tree and what is below it.
@@ -118,6 +123,9 @@ impl Run {
             Command::SetBudgets(patch) => self.set_budgets(&patch, actor, now),
             Command::Continue { budgets, message } => self.continue_with(&budgets, message, actor, now),
             Command::Resolve { effect, decision, note } => self.resolve(effect, decision, note, actor, now),
+            Command::Criterion { criterion, decision, note } => {
+                self.decide_criterion(criterion, decision, note, actor, now)
+            }
             Command::Node { node, order } => self.command_node(node, order, actor, now),
         }
     }
@@ -291,7 +299,7 @@ impl Run {
         self.abandon_calls(now);
         let report = crate::projection::bare_report(self, StopReason::Canceled, "canceled by a person");
         self.emit(ReportCreated { report }, Actor::Platform, now);
-        self.emit(Canceled { detail: None, messages_not_shown: Vec::new() }, actor, now);
+        self.emit(Canceled { detail: None, ended: Ended::default() }, actor, now);
         Ok(())
     }
 
@@ -420,11 +428,13 @@ impl Run {
             // Round the used time up to a minute, and add one to work in.
             return Some((why, Remedy::RaiseMinutes { run, to: worked / 60_000 + 2 }));
         }
-        match shared.ledger.admit(least, budgets, shared.wrap_up_reserve()) {
+        let kept = shared.kept_reserve_within(budgets);
+        match shared.ledger.admit(least, budgets, kept) {
             Admission::Never(_) => {
-                let wrap_up = shared.wrap_up_reserve();
-                let cost = shared.ledger.spent.cost_usd + least.cost_usd + wrap_up.cost_usd;
-                let tokens = shared.ledger.spent.tokens + least.tokens + wrap_up.tokens;
+                // The room kept for the verifier grows with the limit, up to the size of the wrap-up reserve.
+                let kept = if shared.verifies() { kept.plus(shared.wrap_up_reserve()) } else { kept };
+                let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
+                let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
                 let spent = shared.ledger.spent;
                 let why = format!(
                     "run {run} has spent {} and {} tokens; one more call and the report need more",

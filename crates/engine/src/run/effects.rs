@@ -10,7 +10,7 @@ use crate::effect::{
     CallError, CallFailure, EffectAttempt, EffectId, ModelCall, ModelReply, Outcome, ToolOutcome, Work,
 };
 use crate::facts::effect::{Finished, FinishedAs, Started};
-use crate::facts::run::{Failed, MessageDelivered, ProviderWaiting, Recovered, ResumeReason};
+use crate::facts::run::{Ended, Failed, MessageDelivered, ProviderWaiting, Recovered, ResumeReason};
 use crate::time::Timestamp;
 
 /// Attempts that count; crashes of our own and parked providers do not.
@@ -34,7 +34,8 @@ impl Run {
 
     /// Declares calls in flight lost when no driver was alive since `last_seen`; time since then does not count.
     pub fn find_abandoned(&mut self, last_seen: Option<Timestamp>, now: Timestamp) {
-        if self.shared.started_at.is_some() && self.shared.status() == Status::Running {
+        let works = self.shared.status() == Status::Running || self.shared.is_checked_after_its_end();
+        if self.shared.started_at.is_some() && works {
             self.declare_lost(last_seen.unwrap_or(self.shared.updated_at), now);
         }
     }
@@ -95,7 +96,7 @@ impl Run {
             }
         }
         let mut slots = (self.shared.budgets.max_parallel.max(1) as usize).saturating_sub(self.in_flight());
-        for want in self.rules().wants(&self.shared) {
+        for want in self.wants() {
             if want.inline {
                 due.inline.push(want.effect);
                 continue;
@@ -117,6 +118,18 @@ impl Run {
         due
     }
 
+    fn wants(&self) -> impl Iterator<Item = Want> {
+        let machine = self.rules().wants(&self.shared);
+        self.shared.check_want().into_iter().chain(machine.filter(|_| !self.shared.is_checked_after_its_end()))
+    }
+
+    fn work(&self, effect: &EffectId) -> Option<Work> {
+        if self.shared.is_check_effect(effect) {
+            return self.shared.check_work(effect);
+        }
+        self.rules().work(&self.shared, effect)
+    }
+
     fn in_flight(&self) -> usize {
         self.shared.effects.values().filter(|state| matches!(state, EffectState::InFlight(_))).count()
     }
@@ -134,10 +147,10 @@ impl Run {
     /// Record the intent of a call. `None` when there is no room now, or never (then that is recorded).
     pub fn intend(&mut self, effect: &EffectId, now: Timestamp) -> Option<EffectAttempt> {
         let wrap_up = self.want(effect)?.wrap_up;
-        let work = self.rules().work(&self.shared, effect)?;
+        let work = self.work(effect)?;
         let reserve = match &work {
             Work::Model(call) => Reserve::for_call(call.request.bytes(), call.max_tokens, call.model.price),
-            Work::Tool(_) => Reserve::default(),
+            Work::Tool(_) | Work::Check(_) => Reserve::default(),
         };
         let given_up = self.shared.gave_up.get(effect).copied().unwrap_or(0);
         let attempt = self.shared.effects.get(effect).map_or(given_up, EffectState::attempt) + 1;
@@ -157,20 +170,26 @@ impl Run {
 
     /// A built-in tool needs no intent: its changes and its outcome are one commit.
     pub fn inline_attempt(&self, effect: &EffectId, now: Timestamp) -> Option<EffectAttempt> {
-        let work = self.rules().work(&self.shared, effect)?;
+        let work = self.work(effect)?;
         Some(EffectAttempt { run: self.shared.context(now), effect: effect.clone(), number: 1, work })
     }
 
     pub(super) fn want(&self, effect: &EffectId) -> Option<Want> {
-        self.rules().want(&self.shared, effect)
+        match self.shared.is_check_effect(effect) {
+            true => self.shared.check_want().filter(|want| want.effect == *effect),
+            false => self.rules().want(&self.shared, effect),
+        }
     }
 
     fn admit(&self, effect: &EffectId, reserve: Reserve, wrap_up: bool, now: Timestamp) -> Admission {
         let spent_clock = self.shared.budgets.max_wall_ms.is_some_and(|limit| self.shared.running_ms(now) >= limit);
-        if spent_clock && !wrap_up {
+        if spent_clock && !wrap_up && !self.shared.is_checked_after_its_end() {
             return Admission::Never(Exhausted::BudgetWallClock);
         }
-        let wrap_up_reserve = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
+        if self.shared.is_check_effect(effect) {
+            return self.shared.ledger.admit(reserve, &self.shared.budgets, self.shared.wrap_up_reserve());
+        }
+        let wrap_up_reserve = if wrap_up { Reserve::default() } else { self.shared.kept_reserve() };
         match self.shared.ledger.admit(reserve, &self.shared.budgets, wrap_up_reserve) {
             Admission::Fits => self.rules().admit(&self.shared, effect, reserve, wrap_up_reserve),
             full => full,
@@ -188,6 +207,7 @@ impl Run {
                 (role.name().to_owned(), Some(model.name()), Some(reference))
             }
             Work::Tool(call) => (call.tool.clone(), None, None),
+            Work::Check(_) => ("check".to_owned(), None, None),
         };
         Started { effect: effect.clone(), attempt, what, model, request, reserve }
     }
@@ -208,10 +228,12 @@ impl Run {
     fn refuse(&mut self, effect: &EffectId, limit: Exhausted, now: Timestamp) {
         let reason = StopReason::from(limit);
         let error = format!("{}: no room for this call within the limit", reason.name());
-        self.warn_of_limits(Some(limit), now);
+        // A check that has no room is left out, and the work goes on.
+        let exhausted = Some(limit).filter(|_| !self.shared.is_check_effect(effect));
+        self.warn_of_limits(exhausted, now);
         let fact = Finished {
             error: Some(error.clone()),
-            exhausted: Some(limit),
+            exhausted,
             ..Finished::new(effect, 0, FinishedAs::Refused, Settled::default())
         };
         self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
@@ -390,7 +412,7 @@ impl Run {
         self.record(facts, Actor::Platform);
         let report = crate::projection::bare_report(self, stop_reason, &error);
         self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);
-        self.emit(Failed { stop_reason, error, messages_not_shown: Vec::new() }, Actor::Platform, now);
+        self.emit(Failed { stop_reason, error, ended: Ended::default() }, Actor::Platform, now);
     }
 
     /// Ends all calls in flight without waiting for their outcome; they are presumed paid.

@@ -157,7 +157,7 @@ impl Run {
     fn tool_call(&self, effect: &EffectId) -> Option<ToolCall> {
         match self.rules().work(&self.shared, effect)? {
             Work::Tool(call) => Some(call),
-            Work::Model(_) => None,
+            Work::Model(_) | Work::Check(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@
 mod admission;
 mod apply;
 mod commands;
+mod criterion_commands;
 mod draft;
 mod effect_state;
 mod effects;
@@ -33,6 +34,7 @@ use crate::budget::{Admission, Reserve};
 use crate::calls::RecordedCall;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
+use crate::facts::evidence::{EndState, EvidenceText};
 use crate::facts::{self, Fact};
 use crate::homework;
 use crate::ids::{NodeId, RunId};
@@ -68,6 +70,12 @@ pub trait Rules {
     fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work>;
     /// Facts that follow from an input. Called again with `Input::Proceed` until nothing follows.
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts);
+    /// A text that may be cited as evidence and that the log has: everything but documents and tasks, which are read.
+    fn known_text(&self, _reference: &str) -> Option<EvidenceText> {
+        None
+    }
+    /// What the run would leave behind if it ended now.
+    fn end_state(&self, shared: &Shared) -> EndState;
     /// One line for people: what is going on.
     fn activity(&self, shared: &Shared) -> String;
     /// The want of this effect; `None` when the state does not (or no longer) wait for it.
@@ -149,6 +157,15 @@ pub enum Input<'a> {
     Failed { effect: &'a EffectId, error: &'a str, retryable: bool },
     /// A person lets a stopped or failed run go on.
     Continued,
+}
+
+impl Input<'_> {
+    fn effect(&self) -> Option<&EffectId> {
+        match self {
+            Input::Reply { effect, .. } | Input::Tool { effect, .. } | Input::Failed { effect, .. } => Some(effect),
+            Input::Proceed | Input::Continued => None,
+        }
+    }
 }
 
 impl Run {
@@ -240,7 +257,11 @@ impl Run {
 
     fn decide_once(&mut self, input: Input<'_>, now: Timestamp) -> bool {
         let mut facts = self.facts(now);
-        self.rules().decide(&self.shared, input, &mut facts);
+        match input.effect() {
+            Some(effect) if self.shared.is_check_effect(effect) => self.shared.decide_check(input, &mut facts),
+            _ if self.shared.is_checked_after_its_end() => {}
+            _ => self.rules().decide(&self.shared, input, &mut facts),
+        }
         let any = !facts.list.is_empty();
         self.record(facts, Actor::Platform);
         any
@@ -275,6 +296,7 @@ impl Run {
     fn emit_at(&mut self, node_ref: NodeRef, fact: impl Into<Fact>, actor: Actor, now: Timestamp) {
         let mut fact = fact.into();
         self.shared.name_unshown(&mut fact);
+        self.shared.name_outcome(&mut fact, || self.rules().end_state(&self.shared));
         let Some(payload) = fact.encode() else { return };
         let mut event = Event {
             run_id: self.shared.id,

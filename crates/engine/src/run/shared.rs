@@ -1,16 +1,20 @@
 //! The state that every kind of run has. Stored in view checkpoints: a change of field names or meaning needs a new
 //! `view::CHECKPOINT_FORMAT`.
 
+use super::admission::least_call;
 use super::effect_state::EffectState;
 use super::effects::MAX_BACKOFF_MS;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
+use crate::criteria::{Check, CriterionRecord};
 use crate::effect::{AnsweredQuestion, EffectId, ExternalTool, RunContext};
 use crate::event::genesis;
+use crate::facts::evidence::EndState;
 use crate::facts::run::{Agent, ProviderWaiting, QuestionExpired, Queued};
 use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
+use crate::money::Usd;
 use crate::time::Timestamp;
 use crate::workspace::Scope;
 use serde::{Deserialize, Serialize};
@@ -47,6 +51,13 @@ pub struct Shared {
     pub exhausted: Option<Exhausted>,
     pub(super) warned: Vec<String>,
     pub report: Option<Value>,
+    /// The success criteria with what is known of each.
+    pub criteria: Vec<CriterionRecord>,
+    /// The check of criteria in progress, and how many there were.
+    pub check: Option<Box<Check>>,
+    pub checks: u32,
+    /// What the run left when it ended last; absent when an earlier version ended it.
+    pub end_state: Option<EndState>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub updated_at: Timestamp,
@@ -112,6 +123,7 @@ pub struct UserMessage {
 
 impl Shared {
     pub(crate) fn new(id: RunId, brief: Queued, at: Timestamp) -> Shared {
+        let criteria = brief.success_criteria.iter().map(CriterionRecord::from).collect();
         let metrics = Metrics { cost_known: brief.models.price_known(), ..Metrics::default() };
         Shared {
             id,
@@ -134,6 +146,10 @@ impl Shared {
             exhausted: None,
             warned: Vec::new(),
             report: None,
+            criteria,
+            check: None,
+            checks: 0,
+            end_state: None,
             created_at: at,
             started_at: None,
             updated_at: at,
@@ -150,9 +166,13 @@ impl Shared {
         if self.paused && !self.unpaused_status.is_terminal() { Status::Paused } else { self.unpaused_status }
     }
 
-    /// Whether it may start new work.
+    /// Whether it may start new work. A run that has ended only moves while its criteria are checked again.
     pub fn is_moving(&self) -> bool {
-        matches!(self.status(), Status::Queued | Status::Running)
+        matches!(self.status(), Status::Queued | Status::Running) || self.is_checked_after_its_end()
+    }
+
+    pub fn is_checked_after_its_end(&self) -> bool {
+        self.status().is_terminal() && self.is_checking()
     }
 
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
@@ -246,6 +266,24 @@ impl Shared {
         Reserve::wrap_up(&self.brief.models)
     }
 
+    /// What every call but the last ones must leave: the wrap-up reserve, and room for the verifier.
+    pub(crate) fn kept_reserve(&self) -> Reserve {
+        self.kept_reserve_within(&self.budgets)
+    }
+
+    /// The same under these limits. The verifier's room is a quarter of what a small limit leaves beside a first call and the
+    /// wrap-up reserve, so that a budget that can start a run still can.
+    pub(crate) fn kept_reserve_within(&self, budgets: &Budgets) -> Reserve {
+        let wrap_up = self.wrap_up_reserve();
+        if !self.verifies() || self.criteria.iter().all(CriterionRecord::holds) {
+            return wrap_up;
+        }
+        let needed = wrap_up.plus(least_call(&self.brief.models));
+        let tokens = budgets.max_tokens.map_or(0, |limit| limit.saturating_sub(needed.tokens) / 4);
+        let cost = budgets.max_cost_usd.map_or(Usd(0), |limit| Usd(limit.saturating_sub(needed.cost_usd).0 / 4));
+        wrap_up.plus(Reserve { tokens: tokens.min(wrap_up.tokens), cost_usd: cost.min(wrap_up.cost_usd) })
+    }
+
     /// Working time up to `now`.
     pub fn running_ms(&self, now: Timestamp) -> i64 {
         self.metrics.running_ms + if self.is_working() { now.since(self.counted_until) } else { 0 }
@@ -294,6 +332,7 @@ impl Shared {
     pub(crate) fn activity(&self, working: impl FnOnce() -> String) -> String {
         match self.status() {
             Status::Queued => "waiting for a worker".into(),
+            _ if self.is_checking() && self.status() != Status::Paused => "checking the criteria".into(),
             Status::Running if self.waits_for_provider().is_some() => "waiting: provider".into(),
             Status::Running => match self.tool_out() {
                 Some((tool, since)) => format!("{}; {tool} called at {since}", working()),

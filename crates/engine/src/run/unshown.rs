@@ -22,10 +22,10 @@ impl Shared {
     pub(super) fn name_unshown(&self, fact: &mut Fact) {
         let Fact::Run(fact) = fact else { return };
         let named = match fact {
-            RunFact::Completed(fact) => &mut fact.messages_not_shown,
-            RunFact::Stopped(fact) => &mut fact.messages_not_shown,
-            RunFact::Failed(fact) => &mut fact.messages_not_shown,
-            RunFact::Canceled(fact) => &mut fact.messages_not_shown,
+            RunFact::Completed(fact) => &mut fact.ended.messages_not_shown,
+            RunFact::Stopped(fact) => &mut fact.ended.messages_not_shown,
+            RunFact::Failed(fact) => &mut fact.ended.messages_not_shown,
+            RunFact::Canceled(fact) => &mut fact.ended.messages_not_shown,
             RunFact::ReportCreated(fact) => {
                 let unshown = self.messages_not_shown();
                 if let (Value::Object(report), false) = (&mut fact.report, unshown.is_empty()) {

@@ -14,7 +14,7 @@ impl Run {
     /// no room for a call.
     pub(super) fn warn_of_limits(&mut self, full: Option<Exhausted>, now: Timestamp) {
         let shared = &self.shared;
-        let (spent, wrap_up) = (shared.ledger.spent, shared.wrap_up_reserve());
+        let (spent, wrap_up) = (shared.ledger.spent, shared.kept_reserve());
         let cost = shared.budgets.max_cost_usd.map(|limit| (limit.dollars(), wrap_up.cost_usd.dollars()));
         let tokens = shared.budgets.max_tokens.map(|limit| (limit as f64, wrap_up.tokens as f64));
         let wall = shared.budgets.max_wall_ms.map(|limit| (limit as f64, 0.0));

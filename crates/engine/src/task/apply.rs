@@ -12,6 +12,7 @@ impl State {
             RunFact::Completed(_) | RunFact::Stopped(_) | RunFact::Failed(_) | RunFact::Canceled(_) => {
                 self.phase = Phase::Ended
             }
+            RunFact::CheckStarted(_) if self.phase != Phase::Ended => self.phase = Phase::Checking,
             RunFact::Resumed(resumed) if resumed.reason == ResumeReason::Continued => self.go_on(),
             _ => {}
         }

@@ -18,6 +18,7 @@ pub use state::State;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::Fact;
+use crate::facts::evidence::EndState;
 use crate::facts::task::{self as fact, TaskEnding};
 use crate::model::Role;
 use crate::prompt::{self, Size};
@@ -82,6 +83,7 @@ impl Rules for State {
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
         match input {
             Input::Proceed if self.phase == Phase::NotStarted => self.start(shared, facts),
+            Input::Proceed if self.phase == Phase::Checking && !shared.is_checking() => self.finish(shared, facts),
             Input::Proceed | Input::Continued => {}
             Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag) {
                 Some(EffectPosition::NextStep { fix, .. }) => self.step_answered(effect, fix, reply, response, facts),
@@ -121,8 +123,13 @@ impl Rules for State {
                 None => "acting".into(),
             },
             Phase::ReadingScratchpad | Phase::Reflecting | Phase::WritingScratchpad => "looking back".into(),
+            Phase::Checking => "checking the criteria".into(),
             Phase::Ended => "over".into(),
         }
+    }
+
+    fn end_state(&self, _shared: &Shared) -> EndState {
+        self.left_undone()
     }
 
     /// After the first cancel the agent still reflects; a second cancel ends the run at once.

@@ -1,7 +1,9 @@
 //! The end of a task: the platform's report, and the event that ends the run.
 
-use super::state::State;
-use crate::facts::run::{Canceled, Completed, Failed, ReportCreated, Stopped};
+use super::state::{Phase, State};
+use crate::criteria::MAX_REFS;
+use crate::facts::evidence::{Citation, EndState};
+use crate::facts::run::{Canceled, Completed, Ended, Failed, ReportCreated, Stopped};
 use crate::facts::task::StepAction;
 use crate::run::{Facts, Shared, Status, StopReason, headline};
 use crate::workspace::Named;
@@ -11,14 +13,35 @@ impl State {
     /// Ends the run after the reflection, whether or not that succeeded.
     pub(super) fn finish(&self, shared: &Shared, facts: &mut Facts) {
         let Some(closing) = &self.closing else { return };
+        if closing.stop_reason == StopReason::Completed && self.phase != Phase::Checking && !shared.criteria.is_empty() {
+            let citations = self.citations(shared);
+            if shared.verifies() && citations.iter().any(|citation| !citation.refs.is_empty()) {
+                return facts.push(shared.start_check(citations, Vec::new(), false));
+            }
+            shared.note_claims(&citations, facts);
+        }
         let (stop_reason, detail) = (closing.stop_reason, closing.message.clone());
         facts.push(ReportCreated { report: self.report(shared, stop_reason, &detail) });
         match stop_reason.status() {
-            Status::Completed => facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() }),
-            Status::Canceled => facts.push(Canceled { detail: Some(detail), messages_not_shown: Vec::new() }),
-            Status::Failed => facts.push(Failed { stop_reason, error: detail, messages_not_shown: Vec::new() }),
-            _ => facts.push(Stopped { stop_reason, detail, messages_not_shown: Vec::new() }),
+            Status::Completed => facts.push(Completed { detail: Some(detail), ended: Ended::default() }),
+            Status::Canceled => facts.push(Canceled { detail: Some(detail), ended: Ended::default() }),
+            Status::Failed => facts.push(Failed { stop_reason, error: detail, ended: Ended::default() }),
+            _ => facts.push(Stopped { stop_reason, detail, ended: Ended::default() }),
         }
+    }
+
+    /// For every criterion, the newest of what the task created or changed.
+    fn citations(&self, shared: &Shared) -> Vec<Citation> {
+        let refs = self.refs().into_iter().rev().filter_map(|made| made["ref"].as_str().map(str::to_owned));
+        let refs: Vec<String> = refs.take(MAX_REFS).collect();
+        let undecided = shared.criteria.iter().filter(|criterion| !criterion.is_decided_by_person());
+        undecided.map(|criterion| Citation { criterion: criterion.id.clone(), refs: refs.clone() }).collect()
+    }
+
+    /// Whether its last action failed, which is then left undone.
+    pub(super) fn left_undone(&self) -> EndState {
+        let mut results = self.steps.iter().rev().filter_map(|step| step.result.as_ref());
+        EndState { made: !self.made.is_empty(), failed: results.next().is_some_and(|result| !result.ok), dropped: false }
     }
 
     /// What the task created or changed, as reports cite it.

@@ -22,6 +22,8 @@ pub enum Phase {
     Reflecting,
     /// The new scratchpad is written.
     WritingScratchpad,
+    /// The verifier judges the task's criteria; then the run ends as decided.
+    Checking,
     Ended,
 }
 

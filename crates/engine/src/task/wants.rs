@@ -9,7 +9,7 @@ impl State {
     pub(super) fn wanted(&self, shared: &Shared) -> Option<Want> {
         let generation = shared.generation;
         let (position, role) = match self.phase {
-            Phase::NotStarted | Phase::Ended => return None,
+            Phase::NotStarted | Phase::Checking | Phase::Ended => return None,
             Phase::ChoosingStep => (self.choice(generation), Some(Role::AgentStep)),
             Phase::PerformingStep => (EffectPosition::PerformStep { step: self.open_step()?.step }, None),
             Phase::ReadingScratchpad => (EffectPosition::ReadScratchpad { generation }, None),

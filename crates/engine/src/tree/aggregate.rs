@@ -81,7 +81,7 @@ impl State {
         plan.skipped().next().is_some() || plan.children().any(|(_, child)| self.at(child).cut_short)
     }
 
-    fn may_replan(&self, shared: &Shared, number: NodeNumber) -> bool {
+    pub(super) fn may_replan(&self, shared: &Shared, number: NodeNumber) -> bool {
         self.at(number).replans < shared.budgets.max_replans && shared.exhausted.is_none()
     }
 

@@ -28,6 +28,7 @@ impl State {
                 self.ended = true
             }
             RunFact::Resumed(_) => self.ended = false,
+            RunFact::CheckStarted(_) => self.nodes.iter_mut().take(1).for_each(|root| root.work.checked = true),
             RunFact::BudgetChanged(_) => self.accounts.set_limits(&shared.budgets),
             RunFact::QuestionAsked(asked) => self.asked(asked, event),
             RunFact::Answered(fact) => self.question_closed(fact.question_id),

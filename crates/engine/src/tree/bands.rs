@@ -21,7 +21,7 @@ impl State {
                 steps.len(),
                 later,
                 least_call(&shared.brief.models),
-                shared.wrap_up_reserve(),
+                shared.kept_reserve(),
             );
             for step in steps {
                 let child = facts.new_id();
@@ -89,7 +89,7 @@ impl State {
     fn is_spent(&self, shared: &Shared, number: NodeNumber) -> bool {
         shared.exhausted.is_some_and(|limit| {
             limit == Exhausted::BudgetWallClock
-                || self.accounts.affords(number, least_call(&shared.brief.models), shared.wrap_up_reserve()).is_err()
+                || self.accounts.affords(number, least_call(&shared.brief.models), shared.kept_reserve()).is_err()
         })
     }
 }

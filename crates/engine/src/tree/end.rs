@@ -5,7 +5,7 @@ use super::state::State;
 use super::status::{NodeStatus, StepStatus};
 use crate::budget::Settled;
 use crate::facts::effect::{Finished, FinishedAs};
-use crate::facts::run::{Completed, Failed, ReportCreated, Stopped};
+use crate::facts::run::{Completed, Ended, Failed, ReportCreated, Stopped};
 use crate::facts::tree::NodeOutcome;
 use crate::ids::NodeNumber;
 use crate::lessons::{self, LessonRef};
@@ -42,12 +42,12 @@ impl State {
                 let verified =
                     |(number, _): &&(NodeNumber, LessonRef)| self.at(*number).outcome == Some(NodeOutcome::Success);
                 lessons::promote(self.lessons.iter().filter(verified).map(|(_, learned)| *learned), facts);
-                facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() });
+                facts.push(Completed { detail: Some(detail), ended: Ended::default() });
             }
             StopReason::Error => {
-                facts.push(Failed { stop_reason: reason, error: detail, messages_not_shown: Vec::new() })
+                facts.push(Failed { stop_reason: reason, error: detail, ended: Ended::default() })
             }
-            stop_reason => facts.push(Stopped { stop_reason, detail, messages_not_shown: Vec::new() }),
+            stop_reason => facts.push(Stopped { stop_reason, detail, ended: Ended::default() }),
         }
     }
 
@@ -130,7 +130,7 @@ impl State {
     }
 
     /// Whether neither the node nor an ancestor was replaced by a retry or a new plan.
-    fn is_current(&self, number: NodeNumber) -> bool {
+    pub(super) fn is_current(&self, number: NodeNumber) -> bool {
         self.path(number).all(|at| {
             let node = self.at(at);
             let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));

@@ -21,6 +21,7 @@ mod request;
 mod results;
 pub mod state;
 pub mod status;
+mod verify;
 mod wants;
 
 pub use state::State;
@@ -30,6 +31,7 @@ use crate::calls;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::Fact;
+use crate::facts::evidence::{EndState, EvidenceText};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::{NodeId, NodeNumber};
 use crate::prompt::{self, Size};
@@ -91,6 +93,14 @@ impl Rules for State {
             Input::Tool { effect, outcome } => self.tool_answered_with(shared, effect, outcome, facts),
             Input::Failed { effect, error, retryable } => self.call_failed(shared, effect, error, retryable, facts),
         }
+    }
+
+    fn known_text(&self, reference: &str) -> Option<EvidenceText> {
+        self.data_behind(reference)
+    }
+
+    fn end_state(&self, _shared: &Shared) -> EndState {
+        self.left_undone()
     }
 
     fn activity(&self, shared: &Shared) -> String {

@@ -90,6 +90,8 @@ pub struct GenerationWork {
     pub question_closed: bool,
     /// Open questions of its tool calls.
     pub asking: BTreeSet<QuestionId>,
+    /// The verifier was asked about this generation's result; only the root's is.
+    pub checked: bool,
 }
 
 impl Default for GenerationWork {
@@ -107,6 +109,7 @@ impl Default for GenerationWork {
             question: None,
             question_closed: false,
             asking: BTreeSet::new(),
+            checked: false,
         }
     }
 }

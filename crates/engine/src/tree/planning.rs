@@ -70,7 +70,7 @@ impl State {
         // At least one step and the aggregation; with less the node should do the work itself.
         let call = least_call(&shared.brief.models);
         let need = Reserve { tokens: call.tokens * 2, cost_usd: call.cost_usd + call.cost_usd };
-        self.accounts.affords(number, need, shared.wrap_up_reserve()).err().map(|limit| over_budget(shared, limit))
+        self.accounts.affords(number, need, shared.kept_reserve()).err().map(|limit| over_budget(shared, limit))
     }
 
     fn accept(&self, number: NodeNumber, plan: &PlanAnswer, facts: &mut Facts) {

@@ -124,7 +124,7 @@ impl State {
 
     fn allowances(&self, shared: &Shared, number: NodeNumber) -> Value {
         let (budgets, node) = (&shared.budgets, self.at(number));
-        let left = self.accounts.left(number, shared.wrap_up_reserve());
+        let left = self.accounts.left(number, shared.kept_reserve());
         json!({
             "depth_left": budgets.max_depth.saturating_sub(node.depth),
             "nodes_left": self.nodes_left(shared),

@@ -1,14 +1,14 @@
 //! How a node ends: its artifacts are registered, its envelope is written and its parent gets a hint what to read; or it
 //! fails; or a limit cuts it short and its partial results become the envelope.
 
-use super::aggregate::synthesis_document;
-use super::answer::{ArtifactAnswer, Synthesis};
+use super::answer::ArtifactAnswer;
 use super::effect_id::NodeCall;
 use super::envelope::{MAX_INLINE_JSON_BYTES, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
 use super::planning::guard_of;
 use super::state::State;
 use super::status::{NodeStatus, StepStatus};
+use super::verify::refuted;
 use crate::blob::BlobRef;
 use crate::budget::Exhausted;
 use crate::calls::RecordedCall;
@@ -135,6 +135,10 @@ impl State {
         if leaf && self.refuse_result(number, &result, lacking.as_ref(), &failed_calls, facts) {
             return;
         }
+        if number == NodeNumber::ROOT && self.is_held_by_check(shared, &result, facts) {
+            return;
+        }
+        let unmet_criteria = if number == NodeNumber::ROOT { refuted(shared) } else { Vec::new() };
         let failed = node
             .plan
             .iter()
@@ -143,6 +147,7 @@ impl State {
             .count();
         let unmet = result.success_assessment.as_ref().is_some_and(|assessment| !assessment.met);
         let evidence = match (failed, unmet) {
+            (0, _) if !unmet_criteria.is_empty() => Some(unmet_criteria.join("; ")),
             (0, false) => lacking.or_else(|| (!failed_calls.is_empty()).then(|| failed_calls.join("; "))),
             (0, true) => result
                 .success_assessment
@@ -207,11 +212,8 @@ impl State {
         facts: &mut Facts,
     ) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
-        let has_document = node.current_artifacts().chain(&fresh).any(Artifact::is_text);
-        if number == NodeNumber::ROOT && !has_document {
-            // People come to the root for the answer: it is always a document.
-            let synthesis = Synthesis { summary: result.summary.clone(), ..Synthesis::default() };
-            fresh.extend(self.register(shared, number, &[synthesis_document(&node.title, &synthesis, "")], facts));
+        if number == NodeNumber::ROOT && !fresh.iter().any(Artifact::is_text) {
+            fresh.extend(self.root_document(shared, result, facts));
         }
         let all = latest(node, &fresh);
         let result_envelope = envelope(node, &all, result, primary(&all, result, number == NodeNumber::ROOT));

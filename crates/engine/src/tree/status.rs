@@ -28,7 +28,7 @@ use NodeStatus as S;
 pub const TRANSITIONS: &[(NodeStatus, &[NodeStatus])] = &[
     (S::Planning, &[S::Delegating, S::Executing, S::Blocked, S::Completed, S::Failed, S::Canceled]),
     (S::Delegating, &[S::Waiting, S::Failed, S::Canceled]),
-    (S::Executing, &[S::Blocked, S::Completed, S::Failed, S::Canceled]),
+    (S::Executing, &[S::Blocked, S::Planning, S::Completed, S::Failed, S::Canceled]),
     (S::Waiting, &[S::Delegating, S::Aggregating, S::Failed, S::Canceled]),
     (S::Aggregating, &[S::Waiting, S::Planning, S::Completed, S::Failed, S::Canceled]),
     (S::Blocked, &[S::Planning, S::Executing, S::Failed, S::Canceled]),

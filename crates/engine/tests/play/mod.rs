@@ -56,6 +56,7 @@ pub(crate) fn brief(objective: &str) -> Queued {
         agent: None,
         agents: Vec::new(),
         own_workspace: false,
+        no_verify: true,
     }
 }
 
@@ -181,7 +182,7 @@ impl Play {
         let attempt = self.run.inline_attempt(effect, self.now).expect("the work");
         let denied = match &attempt.work {
             Work::Tool(call) => self.denied.get(&call.tool).cloned(),
-            Work::Model(_) => None,
+            Work::Model(_) | Work::Check(_) => None,
         };
         let outcome =
             denied.map_or_else(|| tool(&attempt), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });

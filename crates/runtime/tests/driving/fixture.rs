@@ -147,5 +147,6 @@ fn brief(kind: Kind, owner: ActorId, number: u8) -> Queued {
         agent: None,
         agents: Vec::new(),
         own_workspace: false,
+        no_verify: false,
     }
 }

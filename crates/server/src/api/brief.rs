@@ -53,6 +53,9 @@ pub(crate) struct NewRun {
     /// Homework and tree only: subagents that its planners may delegate to, by handle or id.
     #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
+    /// `false`: the criteria are not checked, and what is cited for them stays a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<bool>,
 }
 
 pub(super) fn schema() -> Schema {
@@ -62,7 +65,7 @@ pub(super) fn schema() -> Schema {
         id: id(), scope: records::scope(), project_ids: list_of(id()),
         success_criteria: up_to(MAX_CRITERIA, words(MAX_CRITERION)), tools: list_of(text()),
         budgets: records::budgets(), model: text(), models: names, agent: text(),
-        max_steps: whole(1, MAX_STEPS_PER_TASK.into()), agents: up_to(MAX_AGENTS_PER_RUN, text()),
+        max_steps: whole(1, MAX_STEPS_PER_TASK.into()), agents: up_to(MAX_AGENTS_PER_RUN, text()), verify: flag(),
     }
 }
 
@@ -126,6 +129,7 @@ pub(super) async fn build(app: &AppState, caller: &Caller, id: RunId, new: NewRu
         }),
         agents,
         own_workspace,
+        no_verify: new.verify == Some(false),
     };
     match engine::run::check_brief(&brief) {
         Ok(()) => Ok(brief),

@@ -12,6 +12,7 @@ pub(crate) mod auth;
 mod brief;
 mod caller;
 mod commands;
+mod criteria;
 mod documents;
 mod events;
 mod example;
@@ -57,6 +58,7 @@ mod workspace;
 pub(crate) use agents::{AgentView, NewAgent};
 pub(crate) use brief::NewRun;
 pub(crate) use commands::{Answers, Continuation, Message, QuestionAnswer, Resolution};
+pub(crate) use criteria::{ALL as ALL_CRITERIA, CriterionWord};
 pub(crate) use lessons::{LessonAction, LessonDecision};
 pub(crate) use login::{CodeView, NewCode};
 pub(crate) use metrics::Counters;
@@ -217,6 +219,7 @@ fn table() -> Vec<Route> {
         login::routes(),
         runs::routes(),
         commands::routes(),
+        criteria::routes(),
         nodes::routes(),
         inbox::routes(),
         events::routes(),

@@ -3,6 +3,7 @@
 pub(super) mod run_schemas;
 
 use super::schema::*;
+use engine::facts::evidence::{CriterionState, RunOutcome};
 use engine::member_role::MemberRole;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::tree::status::NodeStatus;
@@ -10,17 +11,25 @@ use engine::workspace::TaskState;
 use serde_json::json;
 
 pub(super) fn run() -> Schema {
-    let criterion = record([("id", text()), ("text", text())], []);
     record! { "Run":
         id: id(), kind: kind(), objective: text(), scope: scope(), project_ids: list_of(id()), status: status(),
-        activity: text(), stop_reason: nullable(stop_reason()), stop_detail: nullable(text()), iteration: count(),
+        activity: text(), outcome: nullable(run_outcome()), stop_reason: nullable(stop_reason()), stop_detail: nullable(text()), iteration: count(),
         budgets: run_schemas::limits(), metrics: metrics(), plan: nullable(run_schemas::plan()),
-        success_criteria: list_of(criterion), questions: list_of(question()), workspace_document_id: nullable(id()),
+        success_criteria: list_of(criterion()), questions: list_of(question()), workspace_document_id: nullable(id()),
         workspace_project_id: id(), report: nullable(run_schemas::report()), model: text(), warnings: list_of(text()),
         owner: id(), created_at: time(), started_at: nullable(time()), updated_at: time(),
         ended_at: nullable(time()), last_seq: count(), head: text();
         root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list_of(text()),
         provider_wait: record([("provider", text()), ("until", time())], [("error", text())]),
+    }
+}
+
+/// A success criterion with what is known of it.
+pub(super) fn criterion() -> Schema {
+    let cited = record([("ref", text()), ("quotes", list_of(text()))], [("version", count())]);
+    record! { "Criterion":
+        id: text(), text: text(), state: criterion_state(), evidence: list_of(cited), stale: flag();
+        reason: text(), model: text(), checking: flag(),
     }
 }
 
@@ -38,6 +47,8 @@ enumerations! {
     status: "Status" of Status,
     scope: "Scope" of ScopeKind,
     stop_reason: "StopReason" of StopReason,
+    run_outcome: "RunOutcome" of RunOutcome,
+    criterion_state: "CriterionState" of CriterionState,
     node_status: "NodeStatus" of NodeStatus,
     task_state: "TaskState" of TaskState,
     member_role: "MemberRole" of MemberRole,
@@ -56,7 +67,8 @@ pub(super) fn metrics() -> Schema {
         tokens_in: count(), tokens_out: count(), tokens_cached: count(), tokens_presumed: count(),
         cost_usd: amount(), cost_presumed_usd: amount(), cost_known: flag(), running_ms: count(),
         llm_calls: count(), tool_calls: count(), no_progress_streak: count(),
-        by_model: map_of(run_schemas::model_metrics()),
+        by_model: map_of(run_schemas::model_metrics());
+        verifier: run_schemas::model_metrics(),
     }
 }
 

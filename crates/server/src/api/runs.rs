@@ -2,7 +2,7 @@
 
 use super::brief::{self, NewRun};
 use super::prelude::*;
-use super::{agents, auth};
+use super::{agents, auth, criteria};
 use engine::batch::{IterationRow, RunRow, StepRow};
 use engine::ids::RunId;
 use engine::run::{Kind, Status};
@@ -96,7 +96,8 @@ async fn list(Context(app, caller): Context, QueryString(query): QueryString<Lis
         before: query.cursor,
         limit,
     };
-    let items = app.store.runs(&caller.scope(), filter).await?;
+    let mut items = app.store.runs(&caller.scope(), filter).await?;
+    criteria::mark_stale(&app, &mut items).await?;
     Ok(Json(Page::full(items, limit, |run| run.id.to_string())))
 }
 
@@ -114,7 +115,9 @@ pub(super) fn by_name<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(
 }
 
 async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<RunRow> {
-    caller.run(&app, id).await.map(Json)
+    let mut run = caller.run(&app, id).await?;
+    criteria::mark_stale(&app, [&mut run]).await?;
+    Ok(Json(run))
 }
 
 /// Only the owner of a run may remove it; members of its projects may not.
@@ -182,11 +185,15 @@ async fn report_markdown(Context(app, caller): Context, Id(id): Id<RunId>) -> Ap
 }
 
 async fn with_report(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
-    let run = caller.run(app, id).await?;
+    let mut run = caller.run(app, id).await?;
     if run.report.is_null() {
         let status = run.status.name();
         let detail = format!("run {id} has no report yet, because it is {status}; a report is written when a run ends");
         return Err(Problem::missing("report", detail));
     }
+    // A person's word may have changed both since the report was written.
+    criteria::mark_stale(app, [&mut run]).await?;
+    run.report["criteria"] = json!(run.success_criteria);
+    run.report["outcome"] = json!(run.outcome);
     Ok(run)
 }

@@ -3,6 +3,7 @@
 
 mod agents;
 mod anchors;
+mod criteria;
 mod database;
 mod demo;
 mod drive;
@@ -92,6 +93,9 @@ impl Session {
             Command::Pause(args) => drive::control(self, args, "pause").boxed_local(),
             Command::Cancel(args) => drive::control(self, args, "cancel").boxed_local(),
             Command::Resolve(args) => drive::resolve(self, args).boxed_local(),
+            Command::Accept(args) => criteria::accept(self, args).boxed_local(),
+            Command::Reject(args) => criteria::reject(self, args).boxed_local(),
+            Command::Recheck(args) => criteria::recheck(self, args).boxed_local(),
             Command::Ls(args) => read::list(self, args).boxed_local(),
             Command::Show(args) => read::show(self, args).boxed_local(),
             Command::Log(args) => read::log(self, args).boxed_local(),

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::render::event_lines::EventLines;
 use crate::render::style::{field, fit, json_line, line, plain, width};
 use crate::render::tree_view::TreeView;
-use crate::render::{show, status_color};
+use crate::render::{self, show};
 use engine::batch::{RunRow, StepRow};
 use engine::ids::{DocumentId, ProjectId, RunId};
 use engine::run::Kind;
@@ -52,13 +52,13 @@ fn list_one(session: &Session, run: &RunRow) {
     if session.json {
         return session.print_json(run);
     }
-    let status = run.status.name();
-    let padding = " ".repeat(16usize.saturating_sub(width(status)));
+    let (color, status) = render::status_words(run);
+    let padding = " ".repeat(20usize.saturating_sub(width(&status)));
     let cost = run.metrics.cost_usd.to_string();
     print(&format!(
         "{}  {}{padding}{:>8}  {}  {}",
         run.id,
-        session.style.paint(status_color(run.status), status),
+        session.style.paint(color, &status),
         cost,
         &run.created_at.to_string()[..16],
         fit(&line(&run.objective), 60)

@@ -1,7 +1,7 @@
 //! `pleach run`.
 
 use super::follow::{self, FollowOutput};
-use super::{Session, closing, note};
+use super::{Session, closing, criteria, note};
 use crate::api::NewRun;
 use crate::args::RunArgs;
 use crate::attach::Attached;
@@ -31,6 +31,7 @@ pub(crate) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure>
         agent: args.agent,
         max_steps: args.max_steps,
         agents: args.with_agents,
+        verify: args.no_verify.then_some(false),
     };
     if args.follow.detach {
         let attached = session.writer().await?;
@@ -41,9 +42,16 @@ pub(crate) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure>
         return Ok(0);
     }
     let attached = session.driver(id).await?;
-    match attached.client.post::<RunRow>("/api/runs", &new).await {
-        Ok(row) => begin(session, attached, &row, args.follow).await,
-        Err(error) => closing(attached, Err(error)).await,
+    let code = match attached.client.post::<RunRow>("/api/runs", &new).await {
+        Ok(row) => begin(session, attached, &row, args.follow).await?,
+        Err(error) => return closing(attached, Err(error)).await,
+    };
+    match args.require.as_deref().filter(|_| code == 0) {
+        Some(required) => {
+            let row: Option<RunRow> = session.get(&format!("/api/runs/{id}")).await?;
+            Ok(row.and_then(|row| criteria::required(required, &row)).unwrap_or(code))
+        }
+        None => Ok(code),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::live_state::{ActiveBranch, LiveState};
 use super::style::{Color, Style, fit, line};
 use super::tree_view::TreeView;
-use super::{Question, limits, status_color, steps};
+use super::{Question, limits, status_words, steps};
 use engine::batch::RunRow;
 use engine::run::Kind;
 use mcp::process_isolation::inherited_env;
@@ -92,7 +92,7 @@ fn latest(live_state: &LiveState, rows: usize, room: usize, style: Style) -> Vec
 }
 
 fn head(run: &RunRow, room: usize, style: Style) -> Vec<String> {
-    let status = run.status.name();
+    let (color, status) = status_words(run);
     let extent = match run.kind {
         Kind::Homework => format!(" · iteration {}/{}", run.iteration, run.budgets["max_iterations"]),
         Kind::Tree => String::new(),
@@ -103,7 +103,7 @@ fn head(run: &RunRow, room: usize, style: Style) -> Vec<String> {
     let spent = limits(run).iter().map(ToString::to_string).collect::<Vec<_>>().join("  ");
     vec![
         style.paint(Color::Bold, &fit(&line(&run.objective), room)),
-        format!("{}{}", style.paint(status_color(run.status), status), fit(&doing, room.saturating_sub(status.len()))),
+        format!("{}{}", style.paint(color, &status), fit(&doing, room.saturating_sub(status.len()))),
         fit(&spent, room),
     ]
 }

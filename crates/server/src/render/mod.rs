@@ -1,5 +1,6 @@
 //! Text for terminals, made from the run object and its events. It must not know the store.
 
+mod criteria;
 pub(crate) mod event_lines;
 pub(crate) mod live;
 pub(crate) mod live_state;
@@ -9,6 +10,8 @@ pub(crate) mod style;
 pub(crate) mod summary;
 pub(crate) mod tree;
 pub(crate) mod tree_view;
+
+pub(crate) use criteria::{criteria, status, status_words};
 
 use engine::batch::RunRow;
 use engine::money::Usd;

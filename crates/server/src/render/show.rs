@@ -2,7 +2,7 @@
 
 use super::style::{Color, Style, field, line, plain};
 use super::tree_view::TreeView;
-use super::{Question, limits, section, status_color, steps, tree};
+use super::{Question, limits, section, steps, tree};
 use crate::api::Workspace;
 use engine::batch::{RunRow, StepRow};
 use engine::facts::run::ProviderWaiting;
@@ -63,7 +63,8 @@ pub(crate) fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
     let mut lines = head(run, style);
     section(&mut lines, "Tree", nodes.into_iter().map(|text| format!("  {text}")), style);
     section(&mut lines, "Plan", steps(run).iter().map(|step| step.painted(WIDE, style)), style);
-    section(&mut lines, "Criteria and evidence", criteria(run, &parts.facts), style);
+    let evidence = super::criteria(run, style).into_iter().chain(other_evidence(&parts.facts));
+    section(&mut lines, "Criteria and evidence", evidence, style);
     match run.kind {
         Kind::Homework => {
             let documents = tree::lines(&parts.workspace).into_iter().map(|text| format!("  {text}"));
@@ -124,7 +125,7 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     let mut lines = vec![
         style.paint(Color::Bold, &line(&run.objective)),
         format!("run        {}", run.id),
-        format!("status     {}{}", style.paint(status_color(run.status), run.status.name()), activity(run)),
+        format!("status     {}{}", super::status(run, style), activity(run)),
     ];
     lines.extend(run.provider_wait.iter().flat_map(|wait| waits(run, wait)));
     let detail = line(run.stop_detail.as_deref().unwrap_or_default());
@@ -153,19 +154,9 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     lines
 }
 
-/// Each criterion with the references that verified it, then evidence that names no criterion.
-fn criteria(run: &RunRow, facts: &EventFacts) -> Vec<String> {
-    let mut shown = Vec::new();
-    for criterion in &run.success_criteria {
-        let names = |named: &str| named == criterion.id || named == criterion.text;
-        let meant = facts.evidence.iter().filter(|(named, _)| named.as_deref().is_some_and(names));
-        let evidence: Vec<&String> = meant.map(|(_, text)| text).collect();
-        let mark = if evidence.is_empty() { "·" } else { "✓" };
-        shown.push(format!("  {mark} {} {}", criterion.id, line(&criterion.text)));
-        shown.extend(evidence.iter().map(|text| format!("      {text}")));
-    }
-    shown.extend(facts.evidence.iter().filter(|(named, _)| named.is_none()).map(|(_, text)| format!("  ✓ {text}")));
-    shown
+/// What is cited without a criterion, for a run that has none.
+fn other_evidence(facts: &EventFacts) -> Vec<String> {
+    facts.evidence.iter().filter(|(named, _)| named.is_none()).map(|(_, text)| format!("  {text}")).collect()
 }
 
 fn entry(entry: &Entry) -> Vec<String> {

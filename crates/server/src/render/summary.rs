@@ -1,7 +1,7 @@
 //! How a run ended or why it waits, in a few lines, with the commands to type next.
 
 use super::style::{Color, Style, line};
-use super::{Question, limits, status_color};
+use super::{Question, limits};
 use engine::batch::RunRow;
 use engine::run::{Status, StopReason};
 use engine::workspace::Document;
@@ -28,6 +28,7 @@ pub(crate) fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<S
     if let Some(title) = run.report["title"].as_str() {
         lines.push(format!("report  {}", line(title)));
     }
+    lines.extend(super::criteria(run, style));
     lines.push(limits(run).iter().map(|limit| limit.to_string()).collect::<Vec<_>>().join("  "));
     lines.extend(run.warnings.iter().map(|warning| style.paint(Color::Yellow, &format!("note    {}", line(warning)))));
     let newest = documents.iter().take(MAX_DOCUMENTS_SHOWN);
@@ -50,7 +51,7 @@ fn headline(run: &RunRow, style: Style) -> String {
     let detail = run.stop_detail.as_deref().map(line).filter(|detail| !detail.is_empty());
     let why: Vec<String> = reason.map(str::to_owned).into_iter().chain(detail).collect();
     let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(": ")) };
-    format!("run     {}  {}{why}", run.id, style.paint(status_color(run.status), run.status.name()))
+    format!("run     {}  {}{why}", run.id, super::status(run, style))
 }
 
 /// The commands to type next, most useful first.

@@ -5,6 +5,7 @@ mod agent;
 mod executor;
 mod planner;
 mod tree;
+mod verifier;
 
 use crate::dice::Dice;
 use engine::model::Role;
@@ -78,6 +79,7 @@ pub fn say(fake_model: &FakeModel, role: Role, sections: &Sections, dice: &mut D
         Role::TreePlanner => tree::planner(fake_model, sections, dice),
         Role::TreeExecutor => tree::executor(fake_model, sections, dice),
         Role::TreeAggregator => tree::aggregator(fake_model, sections, dice),
+        Role::Verifier => verifier::answer(fake_model, sections, dice),
         Role::AgentStep => agent::step(fake_model, sections, dice),
         Role::AgentReflection => agent::reflection(dice),
     };

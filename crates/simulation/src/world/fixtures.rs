@@ -136,6 +136,7 @@ impl Fixtures {
             agent: (kind == Kind::Task).then(|| self.sent(dice.between(2, 8) as u32)),
             agents: Vec::new(),
             own_workspace: false,
+            no_verify: Dice::about(seed, &format!("verify {nth}")).happens(250),
         };
         let foreign = vec![self.foreign_page.0, self.foreign_project.0];
         let fake_model = FakeModel::of(&mut dice, foreign, Some(self.shared_page.0));

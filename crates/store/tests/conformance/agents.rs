@@ -75,6 +75,7 @@ async fn run_task(world: &World, agent: &AgentRecord, learned: &'static str) -> 
     let (id, mut asked) = (agent.id, 0);
     let based_on = world.store.scratchpad(id).await.unwrap().map_or(0, |pad| pad.version);
     played(world, task_brief(world, agent), move |job: &EffectAttempt| match &job.work {
+        Work::Check(work) => panic!("no criteria are checked here: {work:?}"),
         Work::Model(call) if call.role == Role::AgentReflection => replied(json!({"scratchpad": learned})),
         Work::Model(_) => {
             asked += 1;

@@ -62,6 +62,7 @@ async fn learns(world: &World, scout: &AgentRecord, text: &str, succeeds: bool) 
     brief.budgets.no_progress_limit = 1;
     let (mut plans, agent, text) = (0, scout.id, text.to_owned());
     played(world, brief, move |job| match &job.work {
+        Work::Check(work) => panic!("no criteria are checked here: {work:?}"),
         Work::Tool(call) => Outcome::Tool(tool(job, call.agent.expect("the agent's"), agent, &text)),
         Work::Model(call) => replied(match call.role {
             Role::HomeworkPlanner => {

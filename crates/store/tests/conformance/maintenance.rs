@@ -36,6 +36,7 @@ async fn completed(world: &World) -> Run {
     let tool = json!({"name": "create_document", "arguments": "title, content", "description": "", "read": false});
     let brief = Queued { tools: vec![serde_json::from_value(tool).unwrap()], ..brief(world.me, &[project]) };
     played(world, brief, |job| match &job.work {
+        Work::Check(work) => panic!("no criteria are checked here: {work:?}"),
         Work::Model(_) => replied(answer()),
         Work::Tool(_) => Outcome::Tool(ToolOutcome {
             result: Ok(ToolOutput { content: json!({"ok": true}), summary: "made".into(), read: false }),

@@ -193,5 +193,6 @@ pub fn brief(id: RunId, owner: ActorId) -> Queued {
         agent: None,
         agents: Vec::new(),
         own_workspace: false,
+        no_verify: false,
     }
 }
