@@ -1,6 +1,6 @@
 // The run routes of the API.
 
-import type { Decision, Event as LogEvent } from './events';
+import type { CriterionDecision, Decision, Event as LogEvent } from './events';
 import { get, list, type Page, post, send, withQuery } from './http';
 import type { Budgets, NewRun, Run, Snapshot, Workspace } from './shapes';
 
@@ -20,6 +20,10 @@ export const say = (id: string, text: string, lane: 'steer' | 'queue', node: str
   post(runPath(id, '/messages'), node === undefined ? { text, lane } : { text, lane, node_id: node }, key);
 /** Says what came of a call whose outcome is unknown. */
 export const resolve = (id: string, effect: string, decision: Decision): Promise<Run> => post(runPath(id, `/effects/${encodeURIComponent(effect)}`), { decision });
+
+/** A person's word on a success criterion. */
+export const decideCriterion = (id: string, criterion: string, decision: CriterionDecision, note?: string): Promise<Run> =>
+  send('PATCH', runPath(id, `/criteria/${encodeURIComponent(criterion)}`), note ? { decision, note } : { decision });
 
 export const workspace = (id: string): Promise<Workspace> => get(runPath(id, '/workspace'));
 export const eventsAfter = (id: string, after: number, limit: number): Promise<LogEvent[]> => list(withQuery(runPath(id, '/events'), { after, limit }));

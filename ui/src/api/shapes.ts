@@ -53,6 +53,19 @@ export interface Budgets {
   repeat_limit?: number;
 }
 
+export interface Criterion {
+  checking?: boolean;
+  evidence: { quotes: string[]; ref: string; version?: number; }[];
+  id: string;
+  model?: string;
+  reason?: string;
+  stale: boolean;
+  state: CriterionState;
+  text: string;
+}
+
+export type CriterionState = 'open' | 'claimed' | 'verified' | 'refuted' | 'accepted' | 'rejected';
+
 export interface Delivery {
   attempts: number;
   created_at: string;
@@ -227,6 +240,7 @@ export interface Metrics {
   tokens_out: number;
   tokens_presumed: number;
   tool_calls: number;
+  verifier?: ModelMetrics;
 }
 
 export interface Model {
@@ -266,6 +280,7 @@ export interface NewRun {
   scope?: Scope;
   success_criteria?: string[];
   tools?: string[];
+  verify?: boolean;
 }
 
 export interface NewWebhook {
@@ -457,6 +472,7 @@ export interface Run {
   metrics: Metrics;
   model: string;
   objective: string;
+  outcome: RunOutcome | null;
   owner: string;
   plan: Plan | null;
   project_ids: string[];
@@ -469,12 +485,14 @@ export interface Run {
   status: Status;
   stop_detail: string | null;
   stop_reason: StopReason | null;
-  success_criteria: { id: string; text: string; }[];
+  success_criteria: Criterion[];
   updated_at: string;
   warnings: string[];
   workspace_document_id: string | null;
   workspace_project_id: string;
 }
+
+export type RunOutcome = 'none' | 'partial' | 'verified' | 'claimed';
 
 export type Scope = 'global' | 'project' | 'multi_project';
 
