@@ -5,7 +5,7 @@ import type { Citation, CitedEvidence, EndState, EvidenceText } from '../api/eve
 import type { Criterion, RunOutcome } from '../api/shapes';
 import type { EventOf, StoredEvent } from './rows';
 import type { State } from './state';
-import { ended, holds } from './statuses';
+import { CLAIMED, ended, holds, isDecided, PARTIAL, VERIFIED } from './statuses';
 
 /** A check in progress. */
 export interface Check {
@@ -39,6 +39,7 @@ export const openCriterion = ({ id, text }: { id: string; text: string }): Crite
 
 /** Sets the check in progress; it is over when everything was read and nothing is open. */
 export function checking(state: State, check: Check | null): void {
+  if (state.nodes.count > 0) state.nodes.restated.add(0);
   const current = check && !(check.read && check.open.length === 0) ? check : null;
   state.setValue('check', current);
   const criteria = state.value('criteria');
@@ -81,8 +82,6 @@ function change(state: State, id: string, to: (known: Criterion) => Criterion): 
   );
 }
 
-const isDecided = ({ state }: Criterion): boolean => state === 'accepted' || state === 'rejected';
-
 function checked(known: Criterion, { state, reason, evidence, model }: EventOf<'run.criterion_checked'>['payload']): Criterion {
   if (isDecided(known)) return known;
   const { reason: _, model: __, ...rest } = known;
@@ -108,6 +107,14 @@ function outcomeOf(completed: boolean, end: EndState, criteria: readonly Criteri
   if (!completed && !end.made) return 'none';
   if (!completed || end.failed || unmet || dropped) return 'partial';
   return criteria.length > 0 && criteria.every(holds) ? 'verified' : 'claimed';
+}
+
+const ROOT_LOOKS: Record<RunOutcome, number> = { verified: VERIFIED, claimed: CLAIMED, partial: PARTIAL, none: PARTIAL };
+
+/** How the root of a completed run looks; null while the run is not completed. */
+export function rootLook(state: State): number | null {
+  const cameTo = state.value('status') === 'completed' ? outcome(state) : null;
+  return cameTo === null ? null : ROOT_LOOKS[cameTo];
 }
 
 /** What a snapshot's outcome rests on besides the criteria, as far as it shows. */

@@ -32,6 +32,9 @@ class Outcomes extends Values<Outcome | null> {
 }
 
 export class Nodes {
+  /** `rootLook`: how the root looks when the run is over, because people take it for the whole. */
+  constructor(private readonly rootLook: () => number | null = () => null) {}
+
   readonly id = new Values<string>('');
   readonly title = new Values<string>('');
   readonly stepId = new Values<string | null>(null);
@@ -88,11 +91,14 @@ export class Nodes {
     return this.size.get(0);
   }
 
-  /** Its status, or for one that completed without plain success how it looks instead. */
+  /** Its status, or what a completed one came to. */
   look(at: number): number {
     const status = this.status.get(at);
-    const outcome = status === COMPLETED ? this.outcome.get(at) : null;
-    return outcome === 'partial' ? PARTIAL : outcome === 'no_op' ? NO_OP : status;
+    if (status !== COMPLETED) return status;
+    const outcome = this.outcome.get(at);
+    if (outcome === 'partial') return PARTIAL;
+    if (outcome === 'no_op') return NO_OP;
+    return at === 0 ? (this.rootLook() ?? status) : status;
   }
 
   /** The index of a node that exists at this moment. */

@@ -7,7 +7,7 @@ import { UndoLog } from './undo-log';
 import { Nodes } from './nodes';
 import type { EndState } from '../api/events';
 import type { Criterion, Iteration, Limits, Plan, Question, Report, Status, StopReason } from '../api/shapes';
-import type { Check } from './fold-criteria';
+import { type Check, rootLook } from './fold-criteria';
 import type { ArtifactRow, MessageRow, RunRow, StoredEvent } from './rows';
 import { ended } from './statuses';
 import { Steps } from './steps';
@@ -97,7 +97,7 @@ const SLOT = Object.fromEntries(Object.keys(INITIAL).map((name, slot) => [name, 
 
 export class State {
   readonly undoLog = new UndoLog();
-  readonly nodes = new Nodes();
+  readonly nodes = new Nodes(() => rootLook(this));
   readonly steps = new Steps();
   readonly charges = new Charges(this.nodes);
   readonly calls = new Calls();

@@ -14,15 +14,17 @@ export const COMPLETED = 6;
 export const FAILED = 7;
 export const CANCELED = 8;
 
-/** How a completed node looks that did a part of its work, or had none to do: numbers after those of the statuses. */
+/** How a completed node looks that did a part of its work, or had none to do, and the root of a completed run: numbers after those of the statuses. */
 export const PARTIAL = 10;
 export const NO_OP = 11;
+export const CLAIMED = 12;
+export const VERIFIED = 13;
 
 /** Tones: the colour groups of what nodes and runs look like. */
 export const TONES = ['active', 'waiting', 'blocked', 'done', 'neutral', 'partial', 'failed', 'canceled'] as const;
 export type Tone = (typeof TONES)[number];
 
-const TONE_OF: readonly Tone[] = ['active', 'active', 'active', 'waiting', 'active', 'blocked', 'done', 'failed', 'canceled', 'canceled', 'partial', 'neutral'];
+const TONE_OF: readonly Tone[] = ['active', 'active', 'active', 'waiting', 'active', 'blocked', 'done', 'failed', 'canceled', 'canceled', 'partial', 'neutral', 'neutral', 'done'];
 
 /** The tone of a status, or of what a node looks like. */
 export function toneOf(look: number): Tone {
@@ -48,6 +50,9 @@ export const ended = (status: Status): boolean => ['completed', 'stopped', 'canc
 
 /** Whether a criterion was verified, or accepted by a person. */
 export const holds = ({ state }: { state: CriterionState }): boolean => state === 'verified' || state === 'accepted';
+
+/** Whether a person has spoken on a criterion: their word beats a check. */
+export const isDecided = ({ state }: { state: CriterionState }): boolean => state === 'accepted' || state === 'rejected';
 
 export const ROLES = ['planner', 'executor'] as const satisfies readonly Role[];
 

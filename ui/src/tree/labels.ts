@@ -27,8 +27,8 @@ export function lasted(state: State, node: number, now: number): number {
   return (Number.isNaN(ended) ? now : ended) - started;
 }
 
-const WORD: readonly string[] = [...NODE_STATUSES, 'partial', 'nothing to do'].map((status) => ({ completed: 'done', aggregating: 'joining' })[status] ?? status);
-export const SIGN = ['', '', '', '', '', '?', '✓', '✗', '⊘', '⊘', '◐', '–'];
+const WORD: readonly string[] = [...NODE_STATUSES, 'partial', 'nothing to do', 'claimed', 'verified'].map((status) => ({ completed: 'done', aggregating: 'joining' })[status] ?? status);
+export const SIGN = ['', '', '', '', '', '?', '✓', '✗', '⊘', '⊘', '◐', '–', '◇', '✓'];
 
 export function statusWord(state: State, node: number): string {
   if (state.nodes.paused.get(node)) return 'paused';

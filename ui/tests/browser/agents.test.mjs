@@ -62,7 +62,7 @@ test('a6 an agent is made in the page, sent on a task, and its steps are seen as
   await page.getByText('running', { exact: true }).first().waitFor();
   free();
   await page.getByRole('link', { name: 'Opening hours' }).first().waitFor();
-  await page.getByText('completed', { exact: true }).first().waitFor();
+  await page.getByText('completed, claimed', { exact: true }).first().waitFor();
   await page.getByRole('group', { name: 'Steps: 2 of 7' }).waitFor();
   // And what it keeps of it leads to the agent, and from there back to the task.
   await page.getByRole('link', { name: /characters, version 1/ }).click();

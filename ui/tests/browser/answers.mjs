@@ -35,6 +35,15 @@ export const together = (title, markdown, gaps = []) => ({
   scratchpad: note('brought together'),
 });
 
+/** The verifier's answer: `judge` says of each criterion, with the references that are cited for it, which verdict it gets and by which quote. */
+export const verdicts = (prompt, judge) => ({
+  verdicts: [...prompt.matchAll(/^\{"criterion":.*\}$/gm)].map(([line]) => {
+    const criterion = JSON.parse(line);
+    const { verdict, quote, reason = 'by what is cited' } = judge(criterion.text);
+    return { criterion: criterion.criterion, quotes: quote ? [{ ref: criterion.refs[0], text: quote }] : [], reason, verdict };
+  }),
+});
+
 // Answers of a subagent in a task run.
 const step = (more) => ({ action: 'done', path: null, action_name: null, params: null, message: null, thought: null, ...more });
 export const visit = (path, thought) => step({ action: 'navigate', path, thought });

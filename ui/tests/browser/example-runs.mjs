@@ -1,7 +1,7 @@
 // Example runs in every state, for screenshots.
 
 import { taskAnswers } from './task-runs.mjs';
-import { ask, execute, page, plan, together } from './answers.mjs';
+import { ask, execute, page, plan, together, verdicts } from './answers.mjs';
 
 const long = (topic) => `# ${topic}
 
@@ -44,10 +44,12 @@ export function exampleAnswers(hold) {
     const { role, title, nth, prompt } = call;
     if (role.startsWith('homework')) return homework(role, nth, prompt, hold);
     if (role.startsWith('agent')) return taskAnswers(call, hold);
+    if (role === 'verifier') return verdicts(prompt, judged);
     if (/allotment|^Bed \d/.test(title)) return allotment(role, title, hold);
     if (role === 'tree_planner') {
       if (title in BRANCHES) return title === 'Heat pump' && nth === 1 ? { wait: 300, answer: ask('Which winter should the sizing assume?', ['An average one', 'The coldest in ten years'], 'An average one') } : { wait: 400, answer: plan(`Three sides of ${title}`, BRANCHES[title]) };
       if (/greenhouse/.test(title)) return { wait: 500, answer: plan('One branch per way to heat, then a comparison, then the recommendation', Object.keys(BRANCHES).map((name) => ({ title: name, leaf: false })), ['Compare the three'], ['Write the recommendation']) };
+      if (/lighthouse/.test(title)) return { wait: 200, answer: plan('Four sides of the tower', ['The lamp', 'The stairs', 'The keeper', 'The fog horn']) };
       if (/tide/.test(title)) return { wait: 300, answer: plan('Two notes and a synthesis', ['How tides are made', 'Reading a tide table']) };
       return { wait: 200, answer: execute() };
     }
@@ -56,11 +58,19 @@ export function exampleAnswers(hold) {
         failed.add(title);
         return { wait: 300, status: 400, answer: 'the measurement file is not readable' };
       }
+      if (/keeper|fog horn/.test(title)) return { wait: 200, status: 400, answer: 'the archive has no such page' };
       if (['Ventilation', 'Refills', 'Compare the three'].includes(title)) await hold;
       return { wait: 500, answer: page(title, long(title), `${title}: written up with a table and its sources.`) };
     }
     return { wait: 400, answer: together(title, long(title), title === 'Fan heater' ? ['Noise was not measured'] : []) };
   };
+}
+
+/** One criterion of each state that a check can leave. */
+function judged(text) {
+  if (/source/.test(text)) return { verdict: 'not_met', reason: 'The table has four prices and names a source for none of them.' };
+  if (/years/.test(text)) return { verdict: 'cannot_tell', reason: 'Nothing that is cited goes back ten years.' };
+  return { verdict: 'met', quote: '| option | price | per year | risk |\n|---|---:|---:|---|\n| Fan heater | $60 | $240 | power cut |', reason: 'The table compares three options by price, cost per year and risk.' };
 }
 
 /** Large enough for the overview: eight beds of nine rows. */
@@ -90,6 +100,7 @@ export const RUNS = [
   { kind: 'homework', objective: 'Compare vendor pricing for a team of ten, in one currency', success_criteria: ['Every price has a source'] },
   { kind: 'homework', objective: 'Find the pricing page of a vendor that sends everybody in circles', budgets: { no_progress_limit: 6, repeat_limit: 5 } },
   { kind: 'tree', objective: 'Plan an allotment of eight beds with nine rows each', budgets: { max_nodes: 200, max_parallel: 8, max_steps_per_band: 10 } },
+  { kind: 'tree', objective: 'Describe the old lighthouse for the visitors’ centre', success_criteria: ['A table compares the options', 'Every price has a source', 'The figures cover ten years'], budgets: { max_replans: 0 } },
   { kind: 'tree', objective: 'Compare three ways to heat a small greenhouse through the winter and recommend one', success_criteria: ['Every option has a yearly cost', 'The recommendation names its risks'] },
 ];
 

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openPage } from './setup.mjs';
 import { assertHarmless, HOSTILE, NASTY, assertAccessible, assertNoOverflow, watchRequests } from './checks.mjs';
-import { ask, page as written, plan, together } from './answers.mjs';
+import { ask, page as written, plan, together, verdicts } from './answers.mjs';
 
 const play = ({ role, title, prompt }) => {
   if (role === 'tree_planner') return prompt.includes('Which') && !prompt.includes('"a"') ? ask('Which one?', ['a', 'b']) : plan('sides', ['Here', 'There']);
   if (role === 'tree_executor') return written(title, `# ${title}\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n\`\`\`\ncode\n\`\`\``);
-  return together('Both', '# Both');
+  if (role === 'verifier') return verdicts(prompt, () => ({ verdict: 'met', quote: 'Both are described here.' }));
+  return together('Both', '# Both\n\nBoth are described here.');
 };
 
 async function filled() {
@@ -17,13 +18,13 @@ async function filled() {
   const done = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Here and there', success_criteria: ['both are described'] });
   const asks = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Which of the two, with a rather long objective that has to wrap on a narrow screen and still be readable' });
   const project = await server.api('POST', '/api/projects', { title: 'Garden', description: 'What grows' });
-  await page.getByText('completed', { exact: true }).waitFor();
+  await page.getByText('completed, verified', { exact: true }).waitFor();
   await page.locator('#main').getByText('waiting on you', { exact: true }).waitFor();
   const { documents } = await server.api('GET', `/api/runs/${done.id}/workspace`);
   const doc = documents.find((item) => item.type_key === 'document.tree_agent.artifact');
   const root = (await server.api('GET', `/api/runs/${done.id}`)).root_node_id;
-  const places = ['/', '/questions', '/documents', `/documents/${doc.id}`, '/projects', `/projects/${project.id}`, '/webhooks', '/settings', '/nowhere',
-    ...['tree', 'outline', 'timeline', 'documents', 'report', 'metrics', 'events'].map((view) => `/runs/${done.id}?view=${view}`), `/runs/${done.id}?node=${root}`, `/runs/${asks.id}`];
+  const places = ['/', '/questions', '/documents', `/documents/${doc.id}?version=1&quote=described+here`, '/projects', `/projects/${project.id}`, '/webhooks', '/settings', '/nowhere',
+    ...['tree', 'outline', 'timeline', 'criteria', 'documents', 'report', 'metrics', 'events'].map((view) => `/runs/${done.id}?view=${view}`), `/runs/${done.id}?node=${root}`, `/runs/${asks.id}`];
   return { server, page, places };
 }
 
@@ -63,7 +64,7 @@ test('the whole way by keyboard: start, answer, walk the tree, open what was mad
   await press('a');
   await page.keyboard.type('keyboard answer');
   await press('Enter');
-  await page.getByText('completed', { exact: true }).first().waitFor();
+  await page.locator('.top .badge', { hasText: 'completed' }).waitFor();
   await page.evaluate(() => document.activeElement?.blur());
   await press('g', 'o');
   const tree = page.getByRole('tree');

@@ -56,7 +56,7 @@ test('h10 a question is answered from the list, without opening the run', async 
   await page.getByRole('button', { name: 'Answer' }).click();
   await page.getByLabel('Your answer').fill('yes, all of it');
   await page.keyboard.press('Enter');
-  await page.getByText('completed', { exact: true }).waitFor();
+  await page.getByText('completed, claimed', { exact: true }).waitFor();
 });
 
 test('h10 a limit is raised and the run continues', async () => {

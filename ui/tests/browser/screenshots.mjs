@@ -22,7 +22,7 @@ const { project, guide } = await createExamples(server, hook);
 const tasks = await startTaskRuns(server, project);
 const runs = [];
 for (const run of RUNS) runs.push(await server.api('POST', '/api/runs', run));
-const [tide, stopped, asks, circles, allotment, greenhouse] = runs.map((run) => run.id);
+const [tide, stopped, asks, circles, allotment, lighthouse, greenhouse] = runs.map((run) => run.id);
 await page.goto(server.url);
 await page.getByText('no progress').waitFor({ timeout: 60_000 });
 await page.getByText('running, and asks').waitFor();
@@ -41,6 +41,7 @@ const PLACES = {
   'run-node': at(greenhouse, `?node=${node}`), 'run-failed': at(greenhouse, `?node=${failed}`),
   ...Object.fromEntries(['notes', 'files', 'plan', 'children', 'timeline', 'raw'].map((tab) => [`run-node-${tab}`, at(greenhouse, `?node=${node}&tab=${tab}`)])),
   'run-past': at(greenhouse, '?at=60'), 'run-report': at(tide, '?view=report'), 'run-asks': at(asks), 'run-circles': at(circles), 'run-stopped': at(stopped),
+  'run-partial': at(lighthouse), 'run-partial-outline': at(lighthouse, '?view=outline'), 'run-partial-timeline': at(lighthouse, '?view=timeline'), 'run-partial-report': at(lighthouse, '?view=report'), 'run-criteria': at(lighthouse, '?view=criteria'),
   'run-overview': at(allotment), agents: '/agents', agent: '/agents/scout', 'agent-new': '/agents/newcomer', 'no-agent': '/agents/nobody',
   'task-done': at(tasks.vents), 'task-refused': at(tasks.tick), 'task-failed': at(tasks.gas), 'task-live': at(tasks.sorting), 'task-events': at(tasks.tick, '?view=events'), 'task-past': at(tasks.tick, '?at=12'), 'task-report': at(tasks.vents, '?view=report'),
 };
@@ -51,6 +52,10 @@ const ACTS = {
   'new-run-homework': () => newRun(async () => { await page.getByText('Homework', { exact: true }).click(); await page.getByText('Each limit').click(); await page.getByRole('spinbutton', { name: 'Iterations' }).scrollIntoViewIfNeeded(); }),
   'new-run-scope': () => newRun(async () => { await page.getByText('Scope, tools, model').click(); await page.getByText('only these projects').click(); await page.getByText(/^all \d+ built-in/).click(); await page.getByLabel('Model').scrollIntoViewIfNeeded(); }),
   'new-run-refused': () => newRun(async () => { await page.getByText('Scope, tools, model').click(); await page.getByLabel('Model').fill('nobody/none'); await page.getByLabel('Objective').fill('Ask a model that is not there'); await page.getByRole('button', { name: 'Start', exact: true }).click(); await page.getByRole('alert').scrollIntoViewIfNeeded(); }),
+  'new-run-criteria': () => newRun(async () => { await page.getByRole('button', { name: 'Add a criterion' }).click(); await page.getByLabel('Criterion 1', { exact: true }).fill('Every price has a source'); await page.getByLabel('check the criteria').scrollIntoViewIfNeeded(); }),
+  'criterion-quote': async () => { await page.goto(server.url + at(lighthouse, '?view=criteria')); await page.locator('a.quote').first().click(); await page.getByRole('heading', { level: 1 }).waitFor(); },
+  'criterion-reject': async () => { await page.goto(server.url + at(lighthouse, '?view=criteria')); await page.getByRole('button', { name: 'Reject…' }).first().click(); },
+  'document-edit': async () => { await page.goto(`${server.url}/documents/${guide}`); await page.getByRole('button', { name: 'Edit' }).click(); },
   'raise-limits': async () => { await page.goto(server.url + at(stopped)); await page.getByRole('button', { name: 'Raise limits and continue' }).click(); },
   'runs-answering': async () => { await page.goto(server.url); await page.getByRole('button', { name: 'Answer' }).first().click(); },
   'run-critical': async () => { await page.goto(server.url + at(greenhouse, '?view=tree')); await page.getByRole('button', { name: 'Critical path' }).click(); },
@@ -84,7 +89,7 @@ async function shoot(name, size, theme, of = page) {
 
 async function everySize(each, of = page) {
   for (const theme of ['light', 'dark']) {
-    for (const [size, width, height] of [['wide', 1440, 900], ['narrow', 375, 812]]) {
+    for (const [size, width, height] of [['wide', 1600, 900], ['narrow', 375, 812]]) {
       await of.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
       await of.setViewportSize({ width, height });
       await each(size, theme);
