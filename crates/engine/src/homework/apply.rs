@@ -178,7 +178,8 @@ impl State {
     /// Steps that were not done and are missing, by id and by title; one that comes back is no longer dropped.
     fn steps_dropped(&mut self, fact: &PlanUpdated) {
         let stays = |id: &str, title: &str| fact.steps.iter().any(|step| step.id == id || step.title == title);
-        let known = |step: &&HomeworkStep| self.plan.steps.iter().any(|old| old.id == step.id || old.title == step.title);
+        let known =
+            |step: &&HomeworkStep| self.plan.steps.iter().any(|old| old.id == step.id || old.title == step.title);
         let replaced = fact.steps.iter().any(|step| !known(&step));
         self.dropped.retain(|step| !stays(&step.id, &step.title));
         let gone = self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done);
@@ -205,7 +206,12 @@ impl State {
         let same = |of: &Option<String>| step.is_some() && *of == step;
         self.failed_branches.retain(|branch, failed| *branch != fact.branch_id && !same(&failed.step_id));
         if let Some(error) = &fact.error {
-            let failed = FailedBranch { iteration: fact.iteration, step_id: step, title: task.title.clone(), error: error.clone() };
+            let failed = FailedBranch {
+                iteration: fact.iteration,
+                step_id: step,
+                title: task.title.clone(),
+                error: error.clone(),
+            };
             self.failed_branches.insert(fact.branch_id.clone(), failed);
         }
     }

@@ -195,6 +195,8 @@ fn completed_with(shared: &Shared) -> String {
     match (all, holding) {
         (0, _) => "nothing remains; the run has no criteria that could be checked".into(),
         (all, holding) if all == holding => format!("nothing remains, and every criterion holds ({all} of {all})"),
-        (all, holding) => format!("nothing remains; {holding} of {all} criteria hold, the others are claimed and not verified"),
+        (all, holding) => {
+            format!("nothing remains; {holding} of {all} criteria hold, the others are claimed and not verified")
+        }
     }
 }

@@ -322,11 +322,7 @@ impl State {
             Some(EffectPosition::Plan { .. }) => {
                 let report = self.report(shared, StopReason::Error, error, None);
                 facts.push(ReportCreated { report });
-                facts.push(Failed {
-                    stop_reason: StopReason::Error,
-                    error: error.to_owned(),
-                    ended: Ended::default(),
-                });
+                facts.push(Failed { stop_reason: StopReason::Error, error: error.to_owned(), ended: Ended::default() });
             }
             Some(EffectPosition::Repair { .. }) => self.repair_over(0, Some(error.to_owned()), facts),
             Some(EffectPosition::Round { executor, .. }) => {

@@ -143,7 +143,8 @@ impl State {
                 ));
             }
         }
-        let refused = planned.completion_evidence.iter().flat_map(|claim| &claim.refs).filter(|cited| !self.holds(cited.trim()));
+        let refused =
+            planned.completion_evidence.iter().flat_map(|claim| &claim.refs).filter(|cited| !self.holds(cited.trim()));
         let refused: Vec<&str> = refused.map(String::as_str).collect();
         for citation in self.citations(shared, &found).iter().filter(|citation| citation.refs.is_empty()) {
             let named = if refused.is_empty() { String::new() } else { format!("; refused: {}", refused.join(", ")) };
@@ -164,9 +165,11 @@ impl State {
         let why = criterion.reason.as_deref().unwrap_or("no reason was given");
         let refs: Vec<&str> = criterion.evidence.iter().map(|cited| cited.reference.as_str()).collect();
         match criterion.state {
-            CriterionState::Refuted if self.current.check_started => {
-                Some(format!("criterion {} was checked against {} and is not met: {why}", criterion.id, refs.join(", ")))
-            }
+            CriterionState::Refuted if self.current.check_started => Some(format!(
+                "criterion {} was checked against {} and is not met: {why}",
+                criterion.id,
+                refs.join(", ")
+            )),
             CriterionState::Rejected => Some(format!("criterion {} was rejected by a person: {why}", criterion.id)),
             _ => None,
         }

@@ -9,7 +9,9 @@ use crate::budget::{Admission, BudgetPatch, Budgets};
 use crate::effect::EffectId;
 use crate::facts::effect::Decision;
 use crate::facts::evidence::CriterionDecision;
-use crate::facts::run::{Answered, BudgetChanged, Canceled, Ended, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed};
+use crate::facts::run::{
+    Answered, BudgetChanged, Canceled, Ended, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
+};
 use crate::ids::{NodeId, QuestionId, RunId};
 use crate::money::Usd;
 use crate::time::Timestamp;

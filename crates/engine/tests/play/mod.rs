@@ -8,8 +8,8 @@ use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;
 use engine::effect::{
-    CallError, CallFailure, EffectAttempt, EffectId, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage,
-    Work,
+    CallError, CallFailure, CheckWork, EffectAttempt, EffectId, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec,
+    Usage, Work,
 };
 use engine::event::Event;
 use engine::facts::run::{Agent, Queued};
@@ -101,6 +101,8 @@ pub(crate) struct Play {
     pub usage: Usage,
     /// Tools that are refused, with why.
     denied: HashMap<String, String>,
+    /// New texts of documents, which a person wrote.
+    pub edited: HashMap<String, Vec<String>>,
     script: Script,
 }
 
@@ -119,6 +121,7 @@ impl Play {
             batches: Vec::new(),
             usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
             denied: HashMap::new(),
+            edited: HashMap::new(),
             script: Box::new(script),
         };
         play.commit();
@@ -184,10 +187,43 @@ impl Play {
             Work::Tool(call) => self.denied.get(&call.tool).cloned(),
             Work::Model(_) | Work::Check(_) => None,
         };
-        let outcome =
-            denied.map_or_else(|| tool(&attempt), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
+        let outcome = match (&attempt.work, denied) {
+            (_, Some(why)) => ToolOutcome { result: Err(why), mutations: Vec::new() },
+            (Work::Check(work), None) => self.check(work),
+            (_, None) => tool(&attempt),
+        };
         self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
         self.commit();
+    }
+
+    /// What the platform reads for a check, from the documents and texts of this play.
+    fn check(&self, work: &CheckWork) -> ToolOutcome {
+        let content: Vec<Value> = match work {
+            CheckWork::ReadEvidence { refs } => refs.iter().map(|reference| self.document(reference)).collect(),
+            CheckWork::FindQuotes { quotes } => quotes
+                .iter()
+                .map(|quote| {
+                    let text: Value = serde_json::from_str(&self.blobs[&quote.text]).expect("JSON");
+                    let text = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
+                    text.contains(&quote.quote).into()
+                })
+                .collect(),
+        };
+        let output = ToolOutput { content: content.into(), summary: "looked up".into(), read: true };
+        ToolOutcome { result: Ok(output), mutations: Vec::new() }
+    }
+
+    /// A document that the run created, or null.
+    fn document(&self, reference: &str) -> Value {
+        let edits = self.edited.get(reference).cloned().unwrap_or_default();
+        let changes = self.batches.iter().flat_map(|batch| &batch.changes);
+        let created = changes.filter_map(|change| match &change.mutation {
+            Mutation::CreateDocument { id, title, content, .. } if format!("doc:{id}") == reference => {
+                Some(json!({ "title": title, "version": 1 + edits.len(), "text": edits.last().unwrap_or(content) }))
+            }
+            _ => None,
+        });
+        created.last().unwrap_or(Value::Null)
     }
 
     /// The answer to a call arrives.

@@ -71,8 +71,8 @@ impl From<CommandError> for Problem {
 pub(super) fn refused(refusal: Refusal) -> Problem {
     let status = match refusal.slug {
         "node_not_found" | "question_not_found" | "effect_not_found" | "criterion_not_found" => StatusCode::NOT_FOUND,
-        "note_too_long" | "empty_answer" | "answered_twice" | "unknown_decision" | "empty_message" | "message_too_long"
-        | "budget_too_small" => StatusCode::UNPROCESSABLE_ENTITY,
+        "note_too_long" | "empty_answer" | "answered_twice" | "unknown_decision" | "empty_message"
+        | "message_too_long" | "budget_too_small" => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::CONFLICT,
     };
     let message = match refusal.remedy {

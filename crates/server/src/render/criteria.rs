@@ -35,9 +35,9 @@ fn criterion_lines(criterion: &CriterionRecord, style: Style) -> Vec<String> {
         CriterionState::Open => (Color::Dim, "·"),
     };
     let stale = if criterion.stale { ", stale: what was checked has changed since" } else { "" };
-    let state = if criterion.checking { "being checked".to_owned() } else { format!("{}{stale}", criterion.state.name()) };
-    let mut lines =
-        vec![format!("  {} {} {}: {state}", style.paint(color, mark), criterion.id, line(&criterion.text))];
+    let state =
+        if criterion.checking { "being checked".to_owned() } else { format!("{}{stale}", criterion.state.name()) };
+    let mut lines = vec![format!("  {} {} {}: {state}", style.paint(color, mark), criterion.id, line(&criterion.text))];
     lines.extend(criterion.reason.iter().map(|reason| format!("      {}", line(reason))));
     for cited in &criterion.evidence {
         let version = cited.version.map(|version| format!(" version {version}")).unwrap_or_default();
