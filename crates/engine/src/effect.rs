@@ -5,6 +5,7 @@ use crate::blob::Hash;
 use crate::ids::{ActorId, DocumentId, ProjectId, RunId};
 use crate::model::{ModelSpec, Role};
 use crate::request::Request;
+use crate::role_schema::RoleSchema;
 use crate::workspace::{Mutation, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -142,7 +143,7 @@ pub struct ModelCall {
     pub model: ModelSpec,
     pub request: Request,
     /// What the answer must fit.
-    pub schema: &'static Value,
+    pub schema: &'static RoleSchema,
     pub max_tokens: u32,
 }
 

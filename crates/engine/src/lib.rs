@@ -30,6 +30,7 @@ pub mod projection;
 pub mod prompt;
 pub mod prompts;
 pub mod request;
+pub mod role_schema;
 pub mod run;
 pub mod schema;
 pub mod section_reader;
