@@ -8,6 +8,7 @@ mod continue_and_retry;
 #[path = "../../../simulation/src/checks/tree/audit.rs"]
 mod audit;
 mod control;
+mod criteria;
 mod golden;
 mod misbehaving_models;
 #[path = "../play/mod.rs"]
@@ -84,7 +85,8 @@ fn scripted(
     mut special: impl FnMut(Role, &str, &EffectAttempt) -> Option<Result<Value, CallError>> + 'static,
 ) -> Play {
     Play::new(brief, move |role, attempt| {
-        let title = title(attempt);
+        // The verifier works for the run, not for a node.
+        let title = if role == Role::Verifier { String::new() } else { title(attempt) };
         special(role, &title, attempt).unwrap_or_else(|| {
             Ok(match role {
                 Role::TreePlanner => execute(),
@@ -152,10 +154,16 @@ fn check(play: &Play) {
     assert_eq!(live, rebuilt, "T1: rows written batch by batch equal rows rebuilt at once");
     let root = &state(play).nodes[0].subtree;
     let metrics = &play.run.shared.metrics;
+    let verifier = &metrics.verifier;
     assert_eq!(
-        (root.cost_usd, root.tokens_in, root.llm_calls, root.tool_calls),
+        (
+            root.cost_usd + verifier.cost_usd,
+            root.tokens_in + verifier.tokens_in,
+            root.llm_calls + verifier.llm_calls,
+            root.tool_calls
+        ),
         (metrics.cost_usd, metrics.tokens_in, metrics.llm_calls, metrics.tool_calls),
-        "the root's subtree is the run"
+        "the root's subtree and the verifier are the run"
     );
     play::view::check(&play.events);
 }
