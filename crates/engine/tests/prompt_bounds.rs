@@ -8,7 +8,7 @@ use engine::effect::{EffectAttempt, Work};
 use engine::facts::run::Queued;
 use engine::model::{Models, Role};
 use engine::run::{Command, Lane, Refusal, StopReason, check_brief};
-use play::{Play, brief, plan, spec};
+use play::{Play, brief, plan, report, spec};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -33,10 +33,6 @@ fn asking(brief: Queued, mut script: impl FnMut(Role, usize, &EffectAttempt) -> 
 fn role_of(attempt: &EffectAttempt) -> Role {
     let Work::Model(call) = &attempt.work else { panic!("a model call") };
     call.role
-}
-
-fn report() -> Value {
-    json!({ "title": "Done", "summary": "It is done.", "findings": [], "not_done": [] })
 }
 
 fn create(title: &str) -> Value {

@@ -96,8 +96,15 @@ facts! {
         /// A read this run had not seen before (B10).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         new_reading: bool,
+        /// Of earlier versions: one fingerprint of the whole result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reading: Option<crate::blob::Hash>,
+        /// Fingerprints of what it showed or changed that this run had not had before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<crate::blob::Hash>,
+        /// What it changed, it changed only back to what this run has had: no progress.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        known_change: bool,
         #[serde(default, skip_serializing_if = "Artifacts::is_empty")]
         artifacts: Artifacts,
         /// The lesson that was stored, pending, in the same commit.

@@ -5,11 +5,10 @@ use super::state::{
     Branch, CitableEntity, CurrentIteration, DocumentExcerpt, Executor, ExecutorOutcome, LastIteration, Phase, State,
     TaskNotRun, Workspace,
 };
-use crate::calls::{CallResult, RecordedCall, RejectedAnswer};
+use crate::calls::{self, CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
 use crate::facts::homework::{
-    ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStepStatus, IterationCompleted, ToolCallRequested,
-    ToolCallResult, Verdict,
+    ExecutorFinished, ExecutorStarted, ExecutorTask, IterationCompleted, ToolCallRequested, ToolCallResult, Verdict,
 };
 use crate::facts::{HomeworkFact, RunFact, run::ResumeReason};
 use crate::run::Shared;
@@ -158,11 +157,15 @@ impl State {
         if fact.ok && !crate::lessons::is_memory(&fact.tool) {
             self.successful_results.insert(seq);
         }
-        if fact.new_reading {
-            self.current.new_readings += 1;
-            self.readings.extend(fact.reading);
-        }
+        self.known.extend(&fact.seen);
+        self.current.new_readings += u32::from(fact.new_reading);
         self.current.artifacts.extend(&fact.artifacts);
+        let advances = !fact.known_change && !fact.artifacts.is_empty();
+        if advances {
+            self.current.advances.extend(&fact.artifacts);
+        }
+        let of_planner = self.current.calls.iter().any(|call| call.id == fact.call_id);
+        self.unclaimed_work += u32::from(of_planner && (fact.new_reading || advances));
         self.made(&fact.artifacts);
     }
 
@@ -236,6 +239,14 @@ impl State {
             return;
         };
         if let Some(executor) = self.current.executors.get_mut(fact.index as usize) {
+            let results = calls::answered(&executor.calls).filter(|(call, _)| !crate::lessons::is_memory(&call.tool));
+            let worked = results.filter(|(_, result)| result.ok).count();
+            let mut steps = fact.completed_step_ids.iter().chain(&executor.task.step_id).peekable();
+            match fact.ok && worked > 0 {
+                true if steps.peek().is_some() => self.worked_steps.extend(steps.cloned()),
+                true => self.unclaimed_work += worked as u32,
+                false => {}
+            }
             executor.completed_step_ids = fact.completed_step_ids.clone();
             executor.finished = Some(ExecutorOutcome {
                 ok: fact.ok,
@@ -267,9 +278,7 @@ impl State {
             self.repeats = 0;
             self.barred = None;
         }
-        for step in self.plan.steps.iter().filter(|step| step.status == HomeworkStepStatus::Done) {
-            self.counted_steps.insert(step.id.clone());
-        }
+        self.count_steps();
         for found in &fact.evidence {
             let key = found.criterion.clone().unwrap_or_default();
             self.evidence.insert(key, found.clone());

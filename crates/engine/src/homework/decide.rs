@@ -2,6 +2,7 @@
 
 use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
 use super::effect_id::EffectPosition;
+use super::progress::News;
 use super::state::{Executor, Phase, State};
 use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
 use crate::blob::BlobRef;
@@ -12,6 +13,7 @@ use crate::facts::run::{Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
 use crate::lessons::LessonQuota;
 use crate::run::{Facts, Shared, StopReason, headline};
+use crate::sightings;
 use crate::workspace::Mutation;
 use serde_json::json;
 
@@ -192,7 +194,7 @@ impl State {
             let for_all = calls::refusal_of_left_out(index, most, left_out);
             if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, most)) {
                 let record = calls::refused(&why, facts);
-                facts.push(self.result_of(call_id, call.tool, record));
+                facts.push(result_of(call_id, call.tool, record, News::default()));
             }
         }
     }
@@ -205,14 +207,9 @@ impl State {
         let mut calls = own.chain(of_executors);
         let Some((call, agent)) = calls.find(|(call, _)| &call.id == effect && call.result.is_none()) else { return };
         let by = agent.map(|handle| shared.agent_id(handle));
-        let record = calls::record(&call.tool, outcome, by, facts);
-        facts.push(self.result_of(effect.clone(), call.tool.clone(), record));
-    }
-
-    fn result_of(&self, call_id: EffectId, tool: String, record: calls::CallRecord) -> fact::ToolCallResult {
-        let calls::CallRecord { ok, summary, result, chars, reading, artifacts, lesson } = record;
-        let new_reading = reading.is_some_and(|reading| !self.readings.contains(&reading));
-        fact::ToolCallResult { call_id, tool, ok, summary, result, chars, new_reading, reading, artifacts, lesson }
+        let news = self.news(shared, call, outcome);
+        let record = calls::record(outcome, by, facts);
+        facts.push(result_of(effect.clone(), call.tool.clone(), record, news));
     }
 
     pub(super) fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
@@ -338,13 +335,36 @@ impl State {
     }
 }
 
-/// The canonical set of an answer's actions. Order and wording around them do not matter when sets are compared.
+fn result_of(call_id: EffectId, tool: String, record: calls::CallRecord, news: News) -> fact::ToolCallResult {
+    let calls::CallRecord { ok, summary, result, chars, artifacts, lesson } = record;
+    let News { seen, new_reading, known_change } = news;
+    let reading = None;
+    fact::ToolCallResult {
+        call_id,
+        tool,
+        ok,
+        summary,
+        result,
+        chars,
+        new_reading,
+        reading,
+        seen,
+        known_change,
+        artifacts,
+        lesson,
+    }
+}
+
+/// The canonical set of an answer's actions. Order, white space, limits and cursors, and the wording around the actions do not
+/// matter when sets are compared.
 fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
-    let calls =
-        answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));
+    let calls = answer
+        .tool_calls
+        .iter()
+        .map(|call| format!("{} {}", call.tool.trim(), sightings::action_arguments(&call.arguments)));
     let tasks = answer.executor_tasks.iter().map(|task| {
         let to = task.agent.as_ref().map(|agent| format!(" to {agent}")).unwrap_or_default();
-        format!("executor {:?} {:?}{to}", task.title.trim(), task.objective.trim())
+        format!("executor {:?} {:?}{to}", sightings::folded(&task.title), sightings::folded(&task.objective))
     });
     let mut actions: Vec<String> = calls.chain(tasks).collect();
     actions.sort();

@@ -12,6 +12,7 @@ mod entry;
 mod evidence;
 mod executor;
 pub mod plan;
+mod progress;
 mod report;
 mod request;
 pub mod state;

@@ -32,8 +32,8 @@ pub struct State {
     /// Iterations whose line was dropped from `history`.
     pub dropped_history: u32,
     pub branches: Vec<Branch>,
-    /// Contents that tools have shown already: reading them again is no progress.
-    pub readings: HashSet<Hash>,
+    /// Fingerprints of what tools have shown and changed: having it again is no progress.
+    pub known: HashSet<Hash>,
     /// Newest last, at most fifty; shown to the planner.
     pub made: VecDeque<CitableEntity>,
     /// Everything this run created or changed: what evidence may cite.
@@ -44,8 +44,12 @@ pub struct State {
     /// Seqs of successful tool results: what evidence may cite.
     pub successful_results: BTreeSet<u64>,
     pub evidence: BTreeMap<String, VerifiedEvidence>,
-    /// Steps whose end has counted as progress.
+    /// Steps that were done when an iteration ended: their end counts as progress no more.
     pub counted_steps: HashSet<String>,
+    /// Steps that a successful executor worked on with successful calls.
+    pub worked_steps: HashSet<String>,
+    /// Successful results that brought something new and belong to no step; each may stand behind one.
+    pub unclaimed_work: u32,
     pub repeats: u32,
     /// The action set that repeated without progress: not carried out again until something moves.
     pub barred: Option<Vec<String>>,
@@ -98,6 +102,8 @@ pub struct CurrentIteration {
     /// Answers that did not fit their schema.
     pub rejected: BTreeMap<EffectId, RejectedAnswer>,
     pub artifacts: Artifacts,
+    /// Those of them that are progress: not a change back to what there was.
+    pub advances: Artifacts,
     pub new_readings: u32,
     pub verdict: Option<Verdict>,
 }

@@ -280,11 +280,12 @@ pub(crate) fn tool(attempt: &EffectAttempt) -> ToolOutcome {
         "update_document" => {
             let id: DocumentId = call.arguments["document_id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
             let added = call.arguments["append"].as_str().unwrap_or_default();
+            let whole = call.arguments["content"].as_str().map(str::to_owned);
             let changed = Mutation::UpdateDocument {
                 id,
                 expected_version: Some(1),
                 title: Some("Log".into()),
-                content: Some(format!("first line\n{added}")),
+                content: Some(whole.unwrap_or_else(|| format!("first line\n{added}"))),
                 props: None,
             };
             let output = ToolOutput {
@@ -300,6 +301,13 @@ pub(crate) fn tool(attempt: &EffectAttempt) -> ToolOutcome {
                 result: Ok(ToolOutput { content, summary: "1 document".into(), read: true }),
                 mutations: Vec::new(),
             }
+        }
+        // Five documents that others wrote, the newest first.
+        "list_documents" => {
+            let limit = call.arguments["limit"].as_u64().unwrap_or(50) as usize;
+            let listed = |n: usize| json!({ "id": derive(START, &[b"old", &[n as u8]]), "title": format!("Old {n}"), "version": 3, "updated_at": attempt.run.now });
+            let documents: Vec<Value> = (0..limit.min(5)).map(listed).collect();
+            shown(json!({ "documents": documents, "more": limit < 5 }))
         }
         "open_page" => shown(json!(format!("# {}", call.arguments["path"].as_str().unwrap_or_default()))),
         "page_action" => shown(json!(format!("{} was carried out", call.arguments["action"]))),
@@ -342,6 +350,16 @@ pub(crate) fn plan(summary: &str) -> Value {
         "completion_evidence": [], "exit_signal": false, "needs_user_input": false, "blocking_questions": [],
         "next_action_hint": "execute", "confidence": "medium", "branch_rollup": null,
     })
+}
+
+pub(crate) fn report() -> Value {
+    json!({ "title": "Done", "summary": "It is done.", "findings": [], "not_done": [] })
+}
+
+/// The payloads of all events of one type.
+pub(crate) fn payloads(play: &Play, kind: &str) -> Vec<Value> {
+    let events = play.events.iter().filter(|event| event.kind() == kind);
+    events.map(|event| serde_json::from_str(&event.payload).expect("JSON")).collect()
 }
 
 pub(crate) fn rate_limited() -> CallError {
