@@ -142,6 +142,12 @@ impl Reserve {
         Reserve { tokens: input + output, cost_usd: Usd(price.unwrap_or(Price::FREE).cost(input, 0, output)) }
     }
 
+    /// A twentieth more.
+    pub fn with_margin(self) -> Reserve {
+        let cost = self.cost_usd.0;
+        Reserve { tokens: self.tokens + self.tokens / 20, cost_usd: Usd(cost.saturating_add(cost / 20)) }
+    }
+
     pub fn wrap_up(models: &Models) -> Reserve {
         let input = WRAP_UP_TOKENS - WRAP_UP_OUTPUT_TOKENS;
         let price = models.powerful.price.unwrap_or(Price::FREE);

@@ -1,6 +1,7 @@
 //! Effects: calls to models and tools, whether an interrupted one may be repeated, and its outcome.
 //! Failures are data here; `run/effects.rs` decides about further attempts.
 
+use crate::budget::Reserve;
 use crate::ids::{ActorId, DocumentId, ProjectId, RunId};
 use crate::model::{ModelSpec, Role};
 use crate::request::Request;
@@ -125,6 +126,13 @@ pub struct ModelCall {
     /// What the answer must fit.
     pub schema: &'static Value,
     pub max_tokens: u32,
+}
+
+impl ModelCall {
+    /// The most it may use.
+    pub fn reserve(&self) -> Reserve {
+        Reserve::for_call(self.request.bytes(), self.max_tokens, self.model.price)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -50,7 +50,7 @@ impl State {
     }
 
     /// `doc:`/`task:` this run created or changed, or `event:` of one of its successful tool results.
-    fn holds(&self, reference: &str) -> bool {
+    pub(super) fn holds(&self, reference: &str) -> bool {
         match reference.trim().split_once(':') {
             Some(("doc" | "task", id)) => Uuid::from_str(id.trim()).is_ok_and(|id| self.changed_entities.contains(&id)),
             Some(("event", seq)) => seq.trim().parse().is_ok_and(|seq| self.successful_results.contains(&seq)),

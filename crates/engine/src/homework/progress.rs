@@ -1,11 +1,12 @@
 //! Progress is a change of the world, or of what the run knows of it. Here is decided what of a tool's outcome is new, and
 //! which steps have work behind them.
 
-use super::state::State;
+use super::state::{Phase, State};
 use crate::blob::Hash;
 use crate::calls::RecordedCall;
 use crate::effect::{RepeatSafety, ToolOutcome};
 use crate::facts::homework::{HomeworkStep, HomeworkStepStatus};
+use crate::metrics::Metrics;
 use crate::run::Shared;
 use crate::sightings::{self, Changed};
 use std::collections::HashSet;
@@ -53,6 +54,17 @@ impl State {
         let unnamed = done.iter().filter(|id| !self.worked_steps.contains(*id)).count();
         self.unclaimed_work = self.unclaimed_work.saturating_sub(u32::try_from(unnamed).unwrap_or(u32::MAX));
         self.counted_steps.extend(done);
+    }
+
+    /// What no iteration used: the call for the report, and what was lost of it.
+    pub(crate) fn outside_iterations(&self, shared: &Shared) -> Option<Metrics> {
+        let mut owned = self.in_iterations.clone();
+        if self.phase == Phase::Iterating && self.current.verdict.is_none() {
+            owned.add(&shared.metrics.since(&self.current.metrics_before));
+        }
+        let mut outside = shared.metrics.since(&owned);
+        (outside.running_ms, outside.no_progress_streak) = (outside.running_ms.max(0), 0);
+        (!outside.by_model.is_empty()).then_some(outside)
     }
 
     fn uncounted_steps(&self) -> impl Iterator<Item = &HomeworkStep> {

@@ -136,7 +136,7 @@ impl Run {
         let wrap_up = self.want(effect)?.wrap_up;
         let work = self.rules().work(&self.shared, effect)?;
         let reserve = match &work {
-            Work::Model(call) => Reserve::for_call(call.request.bytes(), call.max_tokens, call.model.price),
+            Work::Model(call) => call.reserve(),
             Work::Tool(_) => Reserve::default(),
         };
         let given_up = self.shared.gave_up.get(effect).copied().unwrap_or(0);
@@ -166,12 +166,11 @@ impl Run {
     }
 
     fn admit(&self, effect: &EffectId, reserve: Reserve, wrap_up: bool, now: Timestamp) -> Admission {
-        let spent_clock = self.shared.budgets.max_wall_ms.is_some_and(|limit| self.shared.running_ms(now) >= limit);
-        if spent_clock && !wrap_up {
-            return Admission::Never(Exhausted::BudgetWallClock);
-        }
-        let wrap_up_reserve = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
-        match self.shared.ledger.admit(reserve, &self.shared.budgets, wrap_up_reserve) {
+        let (admission, wrap_up_reserve) = match wrap_up {
+            true => (self.shared.ledger.admit(reserve, &self.shared.budgets, Reserve::default()), Reserve::default()),
+            false => (self.shared.admit(reserve, now), self.shared.wrap_up_reserve()),
+        };
+        match admission {
             Admission::Fits => self.rules().admit(&self.shared, effect, reserve, wrap_up_reserve),
             full => full,
         }
@@ -386,7 +385,7 @@ impl Run {
         self.record(facts, Actor::Platform);
         self.abandon_calls(now);
         let mut facts = self.facts(now);
-        self.rules().cut_short(&self.shared, stop_reason.name(), &mut facts);
+        self.rules().cut_short(&self.shared, stop_reason, &error, &mut facts);
         self.record(facts, Actor::Platform);
         let report = crate::projection::bare_report(self, stop_reason, &error);
         self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);

@@ -5,7 +5,7 @@ use super::effect_state::EffectState;
 use super::effects::MAX_BACKOFF_MS;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
-use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
+use crate::budget::{Admission, Budgets, Exhausted, Ledger, Reserve};
 use crate::effect::{AnsweredQuestion, EffectId, ExternalTool, RunContext};
 use crate::event::genesis;
 use crate::facts::run::{Agent, ProviderWaiting, QuestionExpired, Queued};
@@ -244,6 +244,14 @@ impl Shared {
 
     pub fn wrap_up_reserve(&self) -> Reserve {
         Reserve::wrap_up(&self.brief.models)
+    }
+
+    /// Whether a call fits the run's limits, beside what is kept for wrapping up.
+    pub(crate) fn admit(&self, call: Reserve, now: Timestamp) -> Admission {
+        if self.budgets.max_wall_ms.is_some_and(|limit| self.running_ms(now) >= limit) {
+            return Admission::Never(Exhausted::BudgetWallClock);
+        }
+        self.ledger.admit(call, &self.budgets, self.wrap_up_reserve())
     }
 
     /// Working time up to `now`.

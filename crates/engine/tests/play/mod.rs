@@ -19,7 +19,9 @@ use engine::run::{Criterion, Kind, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation, Scope};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 pub(crate) const START: Timestamp = Timestamp(1_763_200_000_000);
 
@@ -364,6 +366,41 @@ pub(crate) fn payloads(play: &Play, kind: &str) -> Vec<Value> {
 
 pub(crate) fn rate_limited() -> CallError {
     CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
+}
+
+pub(crate) type Asked = Rc<RefCell<Vec<EffectAttempt>>>;
+
+/// A play that keeps every attempt its script was given.
+pub(crate) fn asking(
+    brief: Queued,
+    mut script: impl FnMut(Role, usize, &EffectAttempt) -> Value + 'static,
+) -> (Play, Asked) {
+    let asked = Asked::default();
+    let seen = asked.clone();
+    let play = Play::new(brief, move |role, attempt| {
+        let of_role = |attempt: &&EffectAttempt| role_of(attempt) == role;
+        let before = seen.borrow().iter().filter(of_role).count();
+        seen.borrow_mut().push(attempt.clone());
+        Ok(script(role, before + 1, attempt))
+    });
+    (play, asked)
+}
+
+pub(crate) fn role_of(attempt: &EffectAttempt) -> Role {
+    let Work::Model(call) = &attempt.work else { panic!("a model call") };
+    call.role
+}
+
+pub(crate) fn texts(play: &Play, asked: &Asked, role: Role) -> Vec<String> {
+    let asked = asked.borrow();
+    asked.iter().filter(|attempt| role_of(attempt) == role).map(|attempt| play.whole_text(attempt)).collect()
+}
+
+/// The lines of a section, parsed.
+pub(crate) fn section(text: &str, name: &str) -> Vec<Value> {
+    let (_, rest) = text.split_once(&format!("## {name}\n")).unwrap_or_default();
+    let lines = rest.lines().take_while(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("one JSON value per line: {line}"))).collect()
 }
 
 /// A text as it is known to be; BLESS=1 writes it anew.
