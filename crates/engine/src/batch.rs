@@ -105,7 +105,7 @@ pub struct RunRow {
 pub struct IterationRow {
     pub run_id: RunId,
     pub iteration: u32,
-    /// `running` or `completed`.
+    /// `running`, `completed`, or `canceled` and `failed` as the run did in it.
     pub status: String,
     pub summary: String,
     pub progress: bool,

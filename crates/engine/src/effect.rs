@@ -2,6 +2,7 @@
 //! Failures are data here; `run/effects.rs` decides about further attempts.
 
 use crate::blob::Hash;
+use crate::budget::Reserve;
 use crate::ids::{ActorId, DocumentId, ProjectId, RunId};
 use crate::model::{ModelSpec, Role};
 use crate::request::Request;
@@ -145,6 +146,13 @@ pub struct ModelCall {
     /// What the answer must fit.
     pub schema: &'static RoleSchema,
     pub max_tokens: u32,
+}
+
+impl ModelCall {
+    /// The most it may use.
+    pub fn reserve(&self) -> Reserve {
+        Reserve::for_call(self.request.bytes(), self.max_tokens, self.model.price)
+    }
 }
 
 #[derive(Clone, Debug)]

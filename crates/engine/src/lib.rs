@@ -36,6 +36,7 @@ pub mod schema;
 pub mod section_reader;
 pub mod sections;
 pub mod shorten;
+pub mod sightings;
 pub mod task;
 pub mod time;
 pub mod tree;

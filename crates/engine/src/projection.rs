@@ -4,9 +4,11 @@
 use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use crate::event::Event;
 use crate::facts::evidence::RunOutcome;
+use crate::facts::homework::{IterationCompleted, Verdict};
 use crate::facts::{EffectFact, Fact, HomeworkFact, RunFact, TreeFact};
 use crate::homework;
 use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, RunId};
+use crate::metrics::Metrics;
 use crate::run::{Machine, Run, Shared, Status, StopReason, unshown};
 use crate::task;
 use crate::time::Timestamp;
@@ -37,7 +39,7 @@ fn wake_at(run: &Run) -> Option<Timestamp> {
 
 pub fn run_row(run: &Run) -> RunRow {
     let fields = match &run.machine {
-        Machine::Homework(state) => KindFields::homework(state),
+        Machine::Homework(state) => KindFields::homework(&run.shared, state),
         Machine::Tree(state) => KindFields::tree(run.root_node(), state.root().map(|root| root.scratchpad)),
         Machine::Task(state) => KindFields::task(state),
     };
@@ -51,15 +53,17 @@ pub(crate) struct KindFields {
     workspace_document_id: Option<DocumentId>,
     iteration: u32,
     root_node_id: Option<NodeId>,
+    outside_iterations: Option<Box<Metrics>>,
 }
 
 impl KindFields {
-    pub(crate) fn homework(state: &homework::State) -> KindFields {
+    pub(crate) fn homework(shared: &Shared, state: &homework::State) -> KindFields {
         KindFields {
             plan: if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
-            workspace_document_id: state.workspace.map(|workspace| workspace.document),
+            workspace_document_id: state.workspace_document(shared),
             iteration: state.iteration,
             root_node_id: None,
+            outside_iterations: state.outside_iterations(shared).map(Box::new),
         }
     }
 
@@ -88,7 +92,7 @@ pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunR
         outcome: shared.outcome(),
         iteration: fields.iteration,
         budgets: value(&shared.budgets),
-        metrics: shared.metrics.clone(),
+        metrics: Metrics { outside_iterations: fields.outside_iterations, ..shared.metrics.clone() },
         plan: fields.plan,
         success_criteria: shared.criteria.clone(),
         questions: value(&shared.questions),
@@ -138,11 +142,11 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
                 let row = IterationRow {
                     run_id,
                     iteration: fact.iteration,
-                    status: "completed".into(),
+                    status: iteration_status(&fact.verdict).into(),
                     summary: fact.summary.clone(),
                     progress: fact.progress.made,
                     metrics: value(&fact.metrics),
-                    artifacts: value(&fact.artifacts),
+                    artifacts: iteration_artifacts(fact),
                     started_at: fact.started_at,
                     ended_at: Some(event.at),
                 };
@@ -155,6 +159,23 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
         }
     }
     rows
+}
+
+/// An iteration in which the run was canceled or failed ended as the run did.
+fn iteration_status(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Stop { reason, .. } if reason.breaks_off() => reason.status().name(),
+        _ => "completed",
+    }
+}
+
+/// What was created and changed, with what the calls and the executors brought.
+fn iteration_artifacts(fact: &IterationCompleted) -> Value {
+    let mut artifacts = value(&fact.artifacts);
+    let (calls, executors): (Vec<_>, Vec<_>) = fact.results.iter().partition(|result| result.branch_id.is_none());
+    artifacts["tool_results"] = value(calls);
+    artifacts["executor_results"] = value(executors);
+    artifacts
 }
 
 /// The nodes these events changed: their own, and ancestors whose subtree metrics changed.

@@ -53,6 +53,7 @@ const STOPPED: Record<string, string> = {
   max_iterations: 'the iteration limit was reached',
   max_steps: 'the step limit was reached',
   no_progress: 'no progress',
+  cannot_be_done: 'it cannot be done',
   provider_auth: 'the model provider refused the key',
   provider_quota: 'the model provider’s quota is used up',
   error: 'an error',

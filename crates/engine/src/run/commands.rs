@@ -1,11 +1,11 @@
 //! Commands to a run, and when they are refused.
 
-use super::admission::{check_message, least_call};
+use super::admission::check_message;
 use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
-use crate::budget::{Admission, BudgetPatch, Budgets};
+use crate::budget::{BudgetPatch, Budgets};
 use crate::effect::EffectId;
 use crate::facts::effect::Decision;
 use crate::facts::evidence::CriterionDecision;
@@ -89,11 +89,27 @@ pub struct Refusal {
 /// What would make a refused command work. The CLI and the page phrase it in their own terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    RaiseIterations { run: RunId, to: u32 },
-    RaiseMinutes { run: RunId, to: i64 },
-    RaiseSpending { run: RunId, cost: Usd, tokens: u64 },
-    RaiseNodes { above: u32 },
-    RetryNode { run: RunId, node: NodeId },
+    RaiseIterations {
+        run: RunId,
+        to: u32,
+    },
+    RaiseMinutes {
+        run: RunId,
+        to: i64,
+    },
+    /// Only the limits that are too low, each with the least that works.
+    RaiseSpending {
+        run: RunId,
+        cost: Option<Usd>,
+        tokens: Option<u64>,
+    },
+    RaiseNodes {
+        above: u32,
+    },
+    RetryNode {
+        run: RunId,
+        node: NodeId,
+    },
 }
 
 impl Refusal {
@@ -296,10 +312,13 @@ impl Run {
             return self.cancel_after_finishing(actor, now);
         }
         self.rules().canceled(&self.shared, &mut facts);
-        self.rules().cut_short(&self.shared, "canceled", &mut facts);
         self.record(facts, actor);
         self.abandon_calls(now);
-        let report = crate::projection::bare_report(self, StopReason::Canceled, "canceled by a person");
+        let detail = "canceled by a person";
+        let mut facts = self.facts(now);
+        self.rules().cut_short(&self.shared, StopReason::Canceled, detail, &mut facts);
+        self.record(facts, actor);
+        let report = crate::projection::bare_report(self, StopReason::Canceled, detail);
         self.emit(ReportCreated { report }, Actor::Platform, now);
         self.emit(Canceled { detail: None, ended: Ended::default() }, actor, now);
         Ok(())
@@ -412,40 +431,6 @@ impl Run {
         self.emit(Resumed { reason: ResumeReason::Continued }, actor, now);
         self.decide(Input::Continued, now);
         Ok(())
-    }
-
-    /// Would the run stop again before its first call? Then say which limit to raise, and to what.
-    fn still_spent(&self, budgets: &Budgets) -> Option<(String, Remedy)> {
-        let shared = &self.shared;
-        let run = shared.id;
-        let least = least_call(&shared.brief.models);
-        let used = self.iteration();
-        if shared.status() == Status::Stopped && used >= budgets.max_iterations {
-            let why = format!("run {run} has used {used} iterations and max_iterations is {}", budgets.max_iterations);
-            return Some((why, Remedy::RaiseIterations { run, to: used + 1 }));
-        }
-        let worked = shared.metrics.running_ms;
-        if let Some(limit) = budgets.max_wall_ms.filter(|limit| worked >= *limit) {
-            let why = format!("run {run} has worked for {worked} ms and max_wall_ms is {limit}");
-            // Round the used time up to a minute, and add one to work in.
-            return Some((why, Remedy::RaiseMinutes { run, to: worked / 60_000 + 2 }));
-        }
-        let kept = shared.kept_reserve_within(budgets);
-        match shared.ledger.admit(least, budgets, kept) {
-            Admission::Never(_) => {
-                // The room kept for the verifier grows with the limit, up to the size of the wrap-up reserve.
-                let kept = if shared.verifies() { kept.plus(shared.wrap_up_reserve()) } else { kept };
-                let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
-                let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
-                let spent = shared.ledger.spent;
-                let why = format!(
-                    "run {run} has spent {} and {} tokens; one more call and the report need more",
-                    spent.cost_usd, spent.tokens
-                );
-                Some((why, Remedy::RaiseSpending { run, cost, tokens }))
-            }
-            Admission::Fits | Admission::Wait => None,
-        }
     }
 
     pub fn root_node(&self) -> Option<NodeId> {

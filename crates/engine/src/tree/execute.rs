@@ -99,7 +99,7 @@ impl State {
         let Some(call) = calls::open(&self.at(number).work.calls).find(|call| &call.id == effect) else { return };
         let node_ref = self.node_ref_of(number);
         let by = self.at(number).agent.as_deref().map(|handle| shared.agent_id(handle));
-        let record = calls::record(&call.tool, outcome, by, facts);
+        let record = calls::record(outcome, by, facts);
         let made: Vec<_> =
             record.artifacts.created_documents.iter().chain(&record.artifacts.updated_documents).cloned().collect();
         facts.push_at(node_ref, result_of(effect.clone(), call.tool.clone(), record));
@@ -130,6 +130,6 @@ impl State {
 }
 
 fn result_of(call_id: EffectId, tool: String, record: CallRecord) -> fact::ToolCallResult {
-    let CallRecord { ok, summary, result, chars, artifacts, lesson, .. } = record;
+    let CallRecord { ok, summary, result, chars, artifacts, lesson } = record;
     fact::ToolCallResult { call_id, tool, ok, summary, result, chars, artifacts, lesson }
 }

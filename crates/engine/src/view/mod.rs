@@ -102,7 +102,7 @@ impl View {
         match &self.body {
             Body::Homework { state, .. } => {
                 let activity = self.shared.activity(|| state.activity(&self.shared));
-                projection::row(&self.shared, KindFields::homework(state), activity)
+                projection::row(&self.shared, KindFields::homework(&self.shared, state), activity)
             }
             Body::Tree(columns) => {
                 let activity = self.shared.activity(|| columns.describe(&self.shared));

@@ -19,7 +19,9 @@ use engine::run::{Criterion, Kind, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation, Scope};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 pub(crate) const START: Timestamp = Timestamp(1_763_200_000_000);
 
@@ -317,11 +319,12 @@ pub(crate) fn tool(attempt: &EffectAttempt) -> ToolOutcome {
         "update_document" => {
             let id: DocumentId = call.arguments["document_id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
             let added = call.arguments["append"].as_str().unwrap_or_default();
+            let whole = call.arguments["content"].as_str().map(str::to_owned);
             let changed = Mutation::UpdateDocument {
                 id,
                 expected_version: Some(1),
                 title: Some("Log".into()),
-                content: Some(format!("first line\n{added}")),
+                content: Some(whole.unwrap_or_else(|| format!("first line\n{added}"))),
                 props: None,
             };
             let output = ToolOutput {
@@ -337,6 +340,13 @@ pub(crate) fn tool(attempt: &EffectAttempt) -> ToolOutcome {
                 result: Ok(ToolOutput { content, summary: "1 document".into(), read: true }),
                 mutations: Vec::new(),
             }
+        }
+        // Five documents that others wrote, the newest first.
+        "list_documents" => {
+            let limit = call.arguments["limit"].as_u64().unwrap_or(50) as usize;
+            let listed = |n: usize| json!({ "id": derive(START, &[b"old", &[n as u8]]), "title": format!("Old {n}"), "version": 3, "updated_at": attempt.run.now });
+            let documents: Vec<Value> = (0..limit.min(5)).map(listed).collect();
+            shown(json!({ "documents": documents, "more": limit < 5 }))
         }
         "open_page" => shown(json!(format!("# {}", call.arguments["path"].as_str().unwrap_or_default()))),
         "page_action" => shown(json!(format!("{} was carried out", call.arguments["action"]))),
@@ -381,8 +391,53 @@ pub(crate) fn plan(summary: &str) -> Value {
     })
 }
 
+pub(crate) fn report() -> Value {
+    json!({ "title": "Done", "summary": "It is done.", "findings": [], "not_done": [] })
+}
+
+/// The payloads of all events of one type.
+pub(crate) fn payloads(play: &Play, kind: &str) -> Vec<Value> {
+    let events = play.events.iter().filter(|event| event.kind() == kind);
+    events.map(|event| serde_json::from_str(&event.payload).expect("JSON")).collect()
+}
+
 pub(crate) fn rate_limited() -> CallError {
     CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
+}
+
+pub(crate) type Asked = Rc<RefCell<Vec<EffectAttempt>>>;
+
+/// A play that keeps every attempt its script was given.
+pub(crate) fn asking(
+    brief: Queued,
+    mut script: impl FnMut(Role, usize, &EffectAttempt) -> Value + 'static,
+) -> (Play, Asked) {
+    let asked = Asked::default();
+    let seen = asked.clone();
+    let play = Play::new(brief, move |role, attempt| {
+        let of_role = |attempt: &&EffectAttempt| role_of(attempt) == role;
+        let before = seen.borrow().iter().filter(of_role).count();
+        seen.borrow_mut().push(attempt.clone());
+        Ok(script(role, before + 1, attempt))
+    });
+    (play, asked)
+}
+
+pub(crate) fn role_of(attempt: &EffectAttempt) -> Role {
+    let Work::Model(call) = &attempt.work else { panic!("a model call") };
+    call.role
+}
+
+pub(crate) fn texts(play: &Play, asked: &Asked, role: Role) -> Vec<String> {
+    let asked = asked.borrow();
+    asked.iter().filter(|attempt| role_of(attempt) == role).map(|attempt| play.whole_text(attempt)).collect()
+}
+
+/// The lines of a section, parsed.
+pub(crate) fn section(text: &str, name: &str) -> Vec<Value> {
+    let (_, rest) = text.split_once(&format!("## {name}\n")).unwrap_or_default();
+    let lines = rest.lines().take_while(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("one JSON value per line: {line}"))).collect()
 }
 
 /// A text as it is known to be; BLESS=1 writes it anew.

@@ -87,7 +87,9 @@ fn in_cli_words(remedy: Remedy) -> String {
         Remedy::RaiseIterations { run, to } => format!(": pleach extend {run} --max-iterations {to}"),
         Remedy::RaiseMinutes { run, to } => format!(": pleach extend {run} --max-minutes {to}"),
         Remedy::RaiseSpending { run, cost, tokens } => {
-            format!(": pleach extend {run} --max-cost {:.4} --max-tokens {tokens}", cost.dollars())
+            let cost = cost.map(|cost| format!(" --max-cost {:.4}", cost.dollars())).unwrap_or_default();
+            let tokens = tokens.map(|tokens| format!(" --max-tokens {tokens}")).unwrap_or_default();
+            format!(": pleach extend {run}{cost}{tokens}")
         }
         Remedy::RaiseNodes { above } => format!(": raise --max-nodes above {above} first"),
         Remedy::RetryNode { run, node } => {
