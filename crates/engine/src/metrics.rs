@@ -2,6 +2,7 @@
 
 use crate::budget::Settled;
 use crate::money::Usd;
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -32,6 +33,17 @@ pub struct ModelMetrics {
     pub tokens_cached: u64,
     pub cost_usd: Usd,
     pub llm_calls: u64,
+}
+
+/// What goes on while a run works, as of one moment. Computed when it is read; the log has nothing of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    /// `running_ms` counts up to here.
+    pub at: Timestamp,
+    /// Model calls in flight.
+    pub calls: u32,
+    /// `cost_usd` and an estimate of what the calls in flight have cost so far.
+    pub estimated_cost_usd: Usd,
 }
 
 impl Metrics {

@@ -76,6 +76,7 @@ pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
         agents: row.optional_text(33)?.map(|_| row.json(33)).transpose()?.unwrap_or_default(),
         workspace_document_id: row.optional_parse(19)?,
         report: row.json(20)?,
+        running: None,
         model: row.text(21)?.to_owned(),
         warnings: row.json(22)?,
         started_at: optional_time(row, 23)?,
@@ -96,6 +97,7 @@ pub(crate) fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
         progress: row.int(4)? != 0,
         metrics: row.json(5)?,
         artifacts: row.json(6)?,
+        running: None,
         started_at: time(row, 7)?,
         ended_at: optional_time(row, 8)?,
     })

@@ -42,6 +42,7 @@ mod records;
 pub(crate) mod revocation;
 mod route;
 mod run_stream;
+mod running;
 mod runs;
 mod secret;
 mod snapshot;
