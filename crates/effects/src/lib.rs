@@ -10,6 +10,7 @@ mod delta_throttle;
 pub mod model;
 pub mod parsers;
 pub mod performer;
+mod readable;
 pub mod rehearsal;
 pub mod text;
 pub mod tools;
