@@ -1,7 +1,7 @@
 //! How a run ended or why it waits, in a few lines, with the commands to type next.
 
 use super::style::{Color, Style, line};
-use super::{Question, limits, status_color};
+use super::{Question, limits, status_color, status_words};
 use engine::batch::RunRow;
 use engine::run::{Status, StopReason};
 use engine::workspace::Document;
@@ -46,11 +46,13 @@ pub(crate) fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<S
 }
 
 fn headline(run: &RunRow, style: Style) -> String {
-    let reason = run.stop_reason.map(StopReason::name).filter(|name| *name != run.status.name());
+    // That it waits says already that somebody is asked.
+    let reason = run.stop_reason.filter(|reason| *reason != StopReason::UserInput);
+    let reason = reason.map(StopReason::name).filter(|name| *name != run.status.name());
     let detail = run.stop_detail.as_deref().map(line).filter(|detail| !detail.is_empty());
     let why: Vec<String> = reason.map(str::to_owned).into_iter().chain(detail).collect();
     let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(": ")) };
-    format!("run     {}  {}{why}", run.id, style.paint(status_color(run.status), run.status.name()))
+    format!("run     {}  {}{why}", run.id, style.paint(status_color(run.status), status_words(run.status)))
 }
 
 /// The commands to type next, most useful first.
