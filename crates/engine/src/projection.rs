@@ -364,11 +364,12 @@ pub fn report_markdown(report: &Value) -> String {
     out
 }
 
-/// How far the run got: iterations, nodes or steps.
+/// How far the run got: nodes of a tree, steps of a task, iterations of homework.
 fn extent(report: &Value) -> String {
-    match report["nodes"].as_object() {
-        Some(nodes) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),
-        None => format!("{} iterations", report["iterations"]),
+    match (report["nodes"].as_object(), report["steps"].as_u64()) {
+        (Some(nodes), _) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),
+        (None, Some(steps)) => format!("{steps} steps"),
+        (None, None) => format!("{} iterations", report["iterations"]),
     }
 }
 
