@@ -2,6 +2,7 @@
 
 use crate::budget::Settled;
 use crate::money::Usd;
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -65,6 +66,17 @@ impl ModelMetrics {
             llm_calls: self.llm_calls - start.llm_calls,
         }
     }
+}
+
+/// What goes on while a run works, as of one moment. Computed when it is read; the log has nothing of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    /// `running_ms` counts up to here.
+    pub at: Timestamp,
+    /// Model calls in flight.
+    pub calls: u32,
+    /// `cost_usd` and an estimate of what the calls in flight have cost so far.
+    pub estimated_cost_usd: Usd,
 }
 
 impl Metrics {

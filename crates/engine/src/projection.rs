@@ -108,6 +108,7 @@ pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunR
         agents: shared.brief.agents.iter().map(|agent| agent.handle.clone()).collect(),
         max_steps: shared.brief.agent.as_ref().map(|agent| task::allowed_steps(agent.max_steps)),
         provider_wait: shared.waits_for_provider(),
+        running: None,
         created_at: shared.created_at,
         started_at: shared.started_at,
         updated_at: shared.updated_at,
@@ -134,6 +135,7 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
                 progress: false,
                 metrics: Value::Null,
                 artifacts: Value::Null,
+                running: None,
                 started_at: event.at,
                 ended_at: None,
             }),
@@ -147,6 +149,7 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
                     progress: fact.progress.made,
                     metrics: value(&fact.metrics),
                     artifacts: iteration_artifacts(fact),
+                    running: None,
                     started_at: fact.started_at,
                     ended_at: Some(event.at),
                 };
@@ -385,11 +388,12 @@ pub fn report_markdown(report: &Value) -> String {
     out
 }
 
-/// How far the run got: iterations, nodes or steps.
+/// How far the run got: nodes of a tree, steps of a task, iterations of homework.
 fn extent(report: &Value) -> String {
-    match report["nodes"].as_object() {
-        Some(nodes) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),
-        None => format!("{} iterations", report["iterations"]),
+    match (report["nodes"].as_object(), report["steps"].as_u64()) {
+        (Some(nodes), _) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),
+        (None, Some(steps)) => format!("{steps} steps"),
+        (None, None) => format!("{} iterations", report["iterations"]),
     }
 }
 
@@ -434,6 +438,7 @@ pub fn fail_unreadable(row: RunRow, why: &str, now: Timestamp) -> (crate::batch:
         stop_detail: Some(why.to_owned()),
         outcome: Some(RunOutcome::Partial),
         provider_wait: None,
+        running: None,
         updated_at: now,
         ended_at: Some(now),
         last_seq: event.seq,

@@ -3,7 +3,7 @@
 use crate::agents::{AgentRecord, ScratchpadVersion};
 use async_trait::async_trait;
 use engine::actor::ActorKind;
-use engine::batch::{Batch, Rows, RunRow, StepRow};
+use engine::batch::{Batch, NodeRow, Rows, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::effect::{EffectAttempt, Outcome, ToolCall};
 use engine::event::StoredEvent;
@@ -256,6 +256,8 @@ pub trait Library: Send + Sync + 'static {
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
     /// A task's steps, in order.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError>;
+    /// The first nodes of a tree, in the order they were made.
+    async fn first_nodes(&self, scope: &Scope, run: RunId, limit: usize) -> Result<Vec<NodeRow>, StoreError>;
 
     /// Newest first, older than `before`.
     async fn projects(

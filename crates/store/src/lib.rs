@@ -46,6 +46,7 @@ pub use lessons::Lesson;
 pub use maintenance::{Anchor, AnchorMismatch, Copied, Damage, Depth, Examination, LogCheck, Pruned, copy};
 pub use postgres::Variables;
 pub use removal::Removed;
+pub use runs::LastDriven;
 pub use runtime::ports::StoreError;
 pub use tree::NodeFilter;
 

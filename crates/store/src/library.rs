@@ -2,9 +2,10 @@
 
 use crate::scope::{row_in_scope, steerable_runs, visible, visible_of_run, visible_row, visible_runs};
 use crate::sql::{Query, Row, Statement, Value, equals, id, newest, older, oldest, only, page};
+use crate::tree::NodeFilter;
 use crate::{SqlStore, StoreError, agents, codec, records};
 use async_trait::async_trait;
-use engine::batch::{RunRow, StepRow};
+use engine::batch::{NodeRow, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::member_role::MemberRole;
@@ -120,6 +121,10 @@ impl Library for SqlStore {
         let mut query = visible_of_run(&agents::STEPS, scope, run);
         query.push(" ORDER BY step LIMIT ").bind(MAX_STEPS_LISTED);
         self.all(query, agents::read_step).await
+    }
+
+    async fn first_nodes(&self, scope: &Scope, run: RunId, limit: usize) -> Result<Vec<NodeRow>, StoreError> {
+        self.nodes(scope, run, NodeFilter { limit, ..NodeFilter::default() }).await
     }
 
     async fn projects(

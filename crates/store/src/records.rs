@@ -70,6 +70,7 @@ pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
         questions: row.json(17)?,
         workspace_document_id: row.optional_parse(18)?,
         report: row.json(19)?,
+        running: None,
         model: row.text(20)?.to_owned(),
         warnings: row.json(21)?,
         started_at: optional_time(row, 22)?,
@@ -98,6 +99,7 @@ pub(crate) fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
         progress: row.int(4)? != 0,
         metrics: row.json(5)?,
         artifacts: row.json(6)?,
+        running: None,
         started_at: time(row, 7)?,
         ended_at: optional_time(row, 8)?,
     })

@@ -2,7 +2,7 @@
 
 import type { Decision, Event as LogEvent } from './events';
 import { get, list, type Page, post, send, withQuery } from './http';
-import type { Budgets, NewRun, Run, Snapshot, Workspace } from './shapes';
+import type { Budgets, Iteration, NewRun, Run, Snapshot, Workspace } from './shapes';
 
 const runPath = (id: string, rest = ''): string => `/api/runs/${encodeURIComponent(id)}${rest}`;
 
@@ -21,6 +21,8 @@ export const say = (id: string, text: string, lane: 'steer' | 'queue', node: str
 /** Says what came of a call whose outcome is unknown. */
 export const resolve = (id: string, effect: string, decision: Decision): Promise<Run> => post(runPath(id, `/effects/${encodeURIComponent(effect)}`), { decision });
 
+/** The iterations after the one with this number. */
+export const iterationsAfter = (id: string, after: number): Promise<Iteration[]> => get(withQuery(runPath(id, '/iterations'), { after }));
 export const workspace = (id: string): Promise<Workspace> => get(runPath(id, '/workspace'));
 export const eventsAfter = (id: string, after: number, limit: number): Promise<LogEvent[]> => list(withQuery(runPath(id, '/events'), { after, limit }));
 export const snapshot = (id: string): Promise<Snapshot> => get(runPath(id, '/snapshot'));

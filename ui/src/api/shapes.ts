@@ -156,6 +156,7 @@ export interface Iteration {
   metrics: Metrics | null;
   progress: boolean;
   run_id: string;
+  running?: Running;
   started_at: string;
   status: 'running' | 'completed';
   summary: string;
@@ -464,6 +465,7 @@ export interface Run {
   questions: Question[];
   report: Report | null;
   root_node_id?: string;
+  running?: Running;
   scope: Scope;
   started_at: string | null;
   status: Status;
@@ -474,6 +476,12 @@ export interface Run {
   warnings: string[];
   workspace_document_id: string | null;
   workspace_project_id: string;
+}
+
+export interface Running {
+  at: string;
+  calls: number;
+  estimated_cost_usd: number;
 }
 
 export type Scope = 'global' | 'project' | 'multi_project';

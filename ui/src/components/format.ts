@@ -83,6 +83,9 @@ export function money(usd: number | null | undefined): string {
   return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
+/** Money that is still being spent, with as many digits as it takes to see it move. */
+export const aboutMoney = (usd: number): string => `about ${usd < 1 ? `$${usd.toFixed(4)}` : money(usd)}`;
+
 export function count(n: number | null | undefined): string {
   if (n === null || n === undefined) return '–';
   if (n < 1_000) return String(n);

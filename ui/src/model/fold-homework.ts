@@ -86,6 +86,7 @@ function executorStarted(state: State, payload: EventOf<'homework.executor_start
     document_id: payload.scratchpadDocumentId,
     entries: known?.entries ?? [],
     working: true,
+    executor: payload.index,
     ...(payload.agent ? { agent: payload.agent } : {}),
   };
   state.setValue('branches', [...state.value('branches').filter((other) => other !== known), branch]);

@@ -12,6 +12,7 @@ mod draft;
 mod effect_state;
 mod effects;
 mod external_tools;
+mod in_progress;
 mod shared;
 mod terms;
 pub(crate) mod unshown;

@@ -43,6 +43,7 @@ mod records;
 pub(crate) mod revocation;
 mod route;
 mod run_stream;
+mod running;
 mod runs;
 mod secret;
 mod snapshot;

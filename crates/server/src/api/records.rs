@@ -21,6 +21,7 @@ pub(super) fn run() -> Schema {
         ended_at: nullable(time()), last_seq: count(), head: text();
         root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list_of(text()),
         provider_wait: record([("provider", text()), ("until", time())], [("error", text())]),
+        running: run_schemas::running(),
     }
 }
 

@@ -33,8 +33,15 @@ pub(crate) fn iteration() -> Schema {
     record! { "Iteration":
         run_id: id(), iteration: count(), status: one_of(["running", "completed"]), summary: text(),
         progress: flag(), metrics: nullable(metrics()), artifacts: nullable(made()), started_at: time(),
-        ended_at: nullable(time()),
+        ended_at: nullable(time());
+        running: running(),
     }
+}
+
+/// Only while it works, and only where one run is read: `running_ms` counts up to `at`, and `estimated_cost_usd` is
+/// `cost_usd` with an estimate of the calls in flight.
+pub(crate) fn running() -> Schema {
+    record! { "Running": at: time(), calls: count(), estimated_cost_usd: amount() }
 }
 
 fn made() -> Schema {
