@@ -2,7 +2,7 @@
 
 use super::answer::{AggregatorAnswer, ArtifactAnswer, Synthesis};
 use super::effect_id::EffectPosition;
-use super::envelope::foreign_names;
+use super::envelope::{foreign_names, missing};
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::facts::tree::{self as fact, ArtifactType, NodeStatusChanged, ProposedResult, SuccessAssessment};
@@ -32,14 +32,20 @@ impl State {
             return Err(vec!["no replans left: give a result".into()]);
         }
         let result = proposed.clone().filter(|_| !replan && plan.any_completed());
-        self.note(number, position.id(&self.tag).0, &answer.scratchpad, &[], facts);
-        if let Some(result) = &result {
-            let mut artifacts = answer.artifacts.clone();
-            if !artifacts.iter().any(|artifact| artifact.kind == ArtifactType::Document) {
-                artifacts.push(synthesis_document(&node.title, &answer.synthesis, &result.summary));
-            }
-            self.register(shared, number, &artifacts, facts);
+        let mut artifacts = if result.is_some() { answer.artifacts.clone() } else { Vec::new() };
+        if let Some(result) = &result
+            && !artifacts.iter().any(|artifact| artifact.kind == ArtifactType::Document)
+        {
+            artifacts.push(synthesis_document(&node.title, &answer.synthesis, &result.summary));
         }
+        // Asked for once more, as a leaf is. After a limit there is no room for that, and the result is partial.
+        let once_more = result.is_some() && position.corrects().is_none() && shared.exhausted.is_none();
+        let made = artifacts.iter().map(|artifact| artifact.kind);
+        if let Some(missing) = missing(node.deliverable, made).filter(|_| once_more) {
+            return Err(vec![missing.for_model()]);
+        }
+        self.note(number, position.id(&self.tag).0, &answer.scratchpad, &[], facts);
+        self.register(shared, number, &artifacts, facts);
         let assessment = proposed
             .and_then(|result| result.success_assessment)
             .unwrap_or(SuccessAssessment { met: plan.all_completed() && !replan, notes: None });

@@ -46,19 +46,35 @@ pub fn foreign_names(
         .collect()
 }
 
-/// The error for a step whose required deliverable is not among these artifacts.
-pub fn missing(deliverable: Deliverable, mut made: impl Iterator<Item = ArtifactType>) -> Option<String> {
+/// The deliverable a step asked for, where none of these artifacts is one.
+pub fn missing(deliverable: Deliverable, mut made: impl Iterator<Item = ArtifactType>) -> Option<Missing> {
     use ArtifactType as A;
-    let (wanted, there) = match deliverable {
-        Deliverable::Either => return None,
-        Deliverable::Document => ("document", made.any(|kind| matches!(kind, A::Document | A::Summary | A::Other))),
-        Deliverable::Json => ("json", made.any(|kind| matches!(kind, A::Json | A::Other))),
+    let there = match deliverable {
+        Deliverable::Either => true,
+        Deliverable::Document => made.any(|kind| matches!(kind, A::Document | A::Summary | A::Other)),
+        Deliverable::Json => made.any(|kind| matches!(kind, A::Json | A::Other)),
     };
-    (!there).then(|| {
+    (!there).then_some(Missing(deliverable))
+}
+
+/// What was asked for and not given. A model is told how to give it, a person what is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing(Deliverable);
+
+impl Missing {
+    pub fn for_model(self) -> String {
+        let wanted = if self.0 == Deliverable::Json { "json" } else { "document" };
         format!(
             "the step asks for a deliverable of type {wanted:?} and there is none: give it as an artifact of that type"
         )
-    })
+    }
+
+    pub fn for_people(self) -> String {
+        match self.0 {
+            Deliverable::Json => "gave no JSON although it was asked for".into(),
+            Deliverable::Document | Deliverable::Either => "gave no document although one was asked for".into(),
+        }
+    }
 }
 
 fn bare(name: &str) -> &str {

@@ -35,7 +35,8 @@ impl State {
             if errors.is_empty() && answer.tool_calls.is_empty() && !fix {
                 // Asked for once more; if it is still missing, the result is partial.
                 let kinds = node.current_artifacts().map(|artifact| artifact.kind);
-                errors.extend(missing(node.deliverable, kinds.chain(answer.artifacts.iter().map(|made| made.kind))));
+                let made = kinds.chain(answer.artifacts.iter().map(|made| made.kind));
+                errors.extend(missing(node.deliverable, made).map(|missing| missing.for_model()));
             }
             if !errors.is_empty() {
                 return Err(errors);

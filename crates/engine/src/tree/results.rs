@@ -4,7 +4,7 @@
 use super::aggregate::synthesis_document;
 use super::answer::{ArtifactAnswer, Synthesis};
 use super::effect_id::NodeCall;
-use super::envelope::{MAX_INLINE_JSON_BYTES, envelope, foreign_names, hint, missing};
+use super::envelope::{MAX_INLINE_JSON_BYTES, Missing, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
 use super::planning::guard_of;
 use super::state::State;
@@ -128,31 +128,38 @@ impl State {
     pub(super) fn conclude(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
         let node = self.at(number);
         let Some(result) = node.work.result.clone() else { return };
-        let leaf = node.status == NodeStatus::Executing;
-        let lacking =
-            missing(node.deliverable, node.current_artifacts().map(|artifact| artifact.kind)).filter(|_| leaf);
-        let failed_calls = if leaf { self.failed_in_this_round(number) } else { Vec::new() };
-        if leaf && self.refuse_result(number, &result, lacking.as_ref(), &failed_calls, facts) {
-            return;
+        let errors = self.objections(number, &result);
+        if !errors.is_empty() {
+            return facts.push_at(self.node_ref_of(number), fact::ResultRefused { round: node.work.round, errors });
         }
-        let failed = node
-            .plan
-            .iter()
-            .flat_map(|plan| &plan.steps)
-            .filter(|step| step.status.is_terminal() && step.status != StepStatus::Completed)
-            .count();
-        let unmet = result.success_assessment.as_ref().is_some_and(|assessment| !assessment.met);
-        let evidence = match (failed, unmet) {
-            (0, false) => lacking.or_else(|| (!failed_calls.is_empty()).then(|| failed_calls.join("; "))),
-            (0, true) => result
-                .success_assessment
-                .as_ref()
-                .and_then(|assessment| assessment.notes.clone())
-                .or(Some("its criteria are not met".into())),
-            (failed, _) => Some(format!("{failed} of its steps came to nothing")),
-        };
-        let outcome = if evidence.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
-        self.complete(shared, number, &result, Vec::new(), (outcome, evidence, false), facts);
+        let shortfall = self.shortfall(number, &result);
+        let outcome = if shortfall.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
+        self.complete(shared, number, &result, Vec::new(), (outcome, shortfall, false), facts);
+    }
+
+    /// Why a result is partial, in words for people.
+    fn shortfall(&self, number: NodeNumber, result: &ProposedResult) -> Option<String> {
+        let node = self.at(number);
+        let steps = node.plan.iter().flat_map(|plan| &plan.steps);
+        let failed = steps.filter(|step| step.status.is_terminal() && step.status != StepStatus::Completed).count();
+        let mut reasons = Vec::new();
+        if failed > 0 {
+            reasons.push(format!("{failed} of its steps came to nothing"));
+        }
+        if let Some(assessment) = result.success_assessment.as_ref().filter(|assessment| !assessment.met) {
+            reasons.push(assessment.notes.clone().unwrap_or_else(|| "its criteria are not met".into()));
+        }
+        reasons.extend(self.lacking(number).map(|missing| missing.for_people()));
+        if node.status == NodeStatus::Executing {
+            reasons.extend(self.failed_in_this_round(number));
+        }
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    /// What its step asked for and it did not make.
+    fn lacking(&self, number: NodeNumber) -> Option<Missing> {
+        let node = self.at(number);
+        missing(node.deliverable, node.current_artifacts().map(|artifact| artifact.kind))
     }
 
     /// The calls that were made together with the last answer.
@@ -172,28 +179,20 @@ impl State {
         failed.collect()
     }
 
-    /// Refuses a result that names artifacts its tool calls did not make, lacks the required deliverable, or came with calls
-    /// that failed. Wrong names are refused until the rounds are used up, the other errors once.
-    fn refuse_result(
-        &self,
-        number: NodeNumber,
-        result: &ProposedResult,
-        lacking: Option<&String>,
-        failed_calls: &[String],
-        facts: &mut Facts,
-    ) -> bool {
+    /// Why a leaf's result is refused: it names artifacts its tool calls did not make, lacks the required deliverable, or came
+    /// with calls that failed. Wrong names are refused until the rounds are used up, the other errors once.
+    fn objections(&self, number: NodeNumber, result: &ProposedResult) -> Vec<String> {
         let node = self.at(number);
+        if node.status != NodeStatus::Executing {
+            return Vec::new();
+        }
         let mut errors = foreign_names(node, &[], result, false);
         let once_more = node.work.refused.is_empty() && node.work.round < node.work.rounds();
         if once_more && self.calls_of_this_round(number).next().is_some() {
-            errors.extend(lacking.cloned());
-            errors.extend(failed_calls.iter().cloned());
+            errors.extend(self.lacking(number).map(|missing| missing.for_model()));
+            errors.extend(self.failed_in_this_round(number));
         }
-        if errors.is_empty() {
-            return false;
-        }
-        facts.push_at(self.node_ref_of(number), fact::ResultRefused { round: node.work.round, errors });
-        true
+        errors
     }
 
     /// Envelope, hint, completion, in this order, and the parent's step.

@@ -9,6 +9,7 @@ mod continue_and_retry;
 mod audit;
 mod control;
 mod golden;
+mod honest_ends;
 mod misbehaving_models;
 #[path = "../play/mod.rs"]
 mod play;
