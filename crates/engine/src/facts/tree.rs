@@ -72,8 +72,12 @@ facts! {
         /// `leaf_decision:…`, `guard:…`, or words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// From 0 to 1: how many of its planned children have ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         progress: Option<f64>,
+        /// Why its planner chose to plan, or to do the work itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode_reason: Option<String>,
     }
 
     /// An answer did not fit its role's schema: it is asked again, once; after that the node fails.
@@ -186,7 +190,7 @@ facts! {
         own: bool,
     }
 
-    /// The receipt: the named node was shown this artifact. Moves nothing.
+    /// The receipt: the named node was shown this artifact of another one, by its parent's request or by a tool. Moves nothing.
     ArtifactRead = "tree.artifact_read" {
         artifact_id: ArtifactId,
         by_node_id: NodeId,
@@ -228,9 +232,13 @@ facts! {
     /// The node has a result: → completed.
     NodeCompleted = "tree.node_completed" {
         outcome: NodeOutcome,
-        /// Why it is partial, in words.
+        /// What it rests on: `doc:` and `artifact:` refs, the primary one first. Of a partial result that an earlier version
+        /// wrote, why it is partial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
+        /// Why it is partial, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shortfall: Option<String>,
         /// Of the whole subtree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metrics: Option<Metrics>,
@@ -298,11 +306,19 @@ pub enum Disposition {
 
 impl NodeStatusChanged {
     pub fn to(status: NodeStatus, role: NodeRole) -> NodeStatusChanged {
-        NodeStatusChanged { status, role, message: None, progress: None }
+        NodeStatusChanged { status, role, message: None, progress: None, mode_reason: None }
     }
 
     pub fn saying(self, message: impl Into<String>) -> NodeStatusChanged {
         NodeStatusChanged { message: Some(message.into()), ..self }
+    }
+
+    pub fn with_progress(self, progress: Option<f64>) -> NodeStatusChanged {
+        NodeStatusChanged { progress, ..self }
+    }
+
+    pub fn because(self, mode_reason: Option<String>) -> NodeStatusChanged {
+        NodeStatusChanged { mode_reason, ..self }
     }
 }
 

@@ -94,6 +94,11 @@ impl Artifact {
         self.document.is_some() && self.kind != ArtifactType::Json
     }
 
+    /// `doc:` and the document's id, or `artifact:` and its own.
+    pub fn reference(&self) -> String {
+        self.document.map_or_else(|| format!("artifact:{}", self.id), |document| format!("doc:{document}"))
+    }
+
     fn is_data(&self) -> bool {
         self.kind == ArtifactType::Json || self.json.is_some()
     }
@@ -111,8 +116,9 @@ pub fn envelope(
     let has = |what: fn(&Artifact) -> bool| artifacts.iter().any(|artifact| what(artifact));
     let kind = match (has(Artifact::is_text), has(Artifact::is_data)) {
         (true, true) => EnvelopeKind::Hybrid,
-        (true, false) => EnvelopeKind::Document,
-        (false, _) => EnvelopeKind::Json,
+        (false, true) => EnvelopeKind::Json,
+        // Without artifacts its summary and scratchpad are all there is to read, and those are texts.
+        (_, false) => EnvelopeKind::Document,
     };
     let tail: String = node.tail_preview.chars().take(MAX_TAIL_CHARS).collect();
     Envelope {
@@ -141,8 +147,8 @@ fn payload(artifacts: &[&Artifact]) -> Option<Value> {
     }
 }
 
-/// The named artifacts; where none is named, the documents, else everything.
-pub fn hint(artifacts: &[&Artifact], asked: &ProposedHint) -> Hint {
+/// The named artifacts; where none is named, the documents, else everything. Nothing to read is no hint.
+pub fn hint(artifacts: &[&Artifact], asked: &ProposedHint) -> Option<Hint> {
     let named: Vec<&Artifact> = artifacts
         .iter()
         .copied()
@@ -155,11 +161,11 @@ pub fn hint(artifacts: &[&Artifact], asked: &ProposedHint) -> Hint {
         _ => artifacts.to_vec(),
     };
     let has_texts = chosen.iter().any(|artifact| artifact.is_text());
-    Hint {
+    (!chosen.is_empty()).then(|| Hint {
         hint_type: if has_texts { HintType::ReadDocuments } else { HintType::ReadJson },
         artifacts: chosen.iter().map(|artifact| artifact.id).collect(),
         documents: distinct(chosen.iter().filter_map(|artifact| artifact.document)),
-    }
+    })
 }
 
 fn distinct(ids: impl Iterator<Item = DocumentId>) -> Vec<DocumentId> {

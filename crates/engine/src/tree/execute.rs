@@ -101,9 +101,13 @@ impl State {
         let node_ref = self.node_ref_of(number);
         let by = self.at(number).agent.as_deref().map(|handle| shared.agent_id(handle));
         let record = calls::record(&call.tool, outcome, by, facts);
+        let read = self.artifacts_read(number, outcome);
         let made: Vec<_> =
             record.artifacts.created_documents.iter().chain(&record.artifacts.updated_documents).cloned().collect();
         facts.push_at(node_ref, result_of(effect.clone(), call.tool.clone(), record));
+        for artifact_id in read {
+            facts.push_at(node_ref, fact::ArtifactRead { artifact_id, by_node_id: self.at(number).id });
+        }
         for document in made {
             let label = if document.title.is_empty() {
                 call.arguments["title"].as_str().unwrap_or(&call.tool).to_owned()

@@ -10,7 +10,11 @@ use crate::budget::{Exhausted, Reserve};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::{NodeNumber, PlanId};
 use crate::run::{Facts, Shared, least_call};
+use crate::shorten;
 use serde_json::Value;
+
+/// How much of a planner's reason for its choice is kept.
+const MAX_REASON_CHARS: usize = 500;
 
 /// The limit a plan exceeds: its key in `budgets`, and its value.
 struct LimitReached {
@@ -28,6 +32,7 @@ impl State {
     ) -> Result<(), Vec<String>> {
         let EffectPosition { node: number, part: NodeCall::Plan { ask, fix }, .. } = position else { return Ok(()) };
         let key = position.id(&self.tag).0;
+        let why = Some(shorten::text(answer.mode_reason.trim(), MAX_REASON_CHARS)).filter(|why| !why.is_empty());
         if let Some(question) = answer.question {
             if ask > MAX_ASKS {
                 return Err(vec![too_many_questions()]);
@@ -38,7 +43,7 @@ impl State {
         }
         let Some(mut plan) = answer.plan.filter(|_| answer.mode == Some(Mode::Plan)) else {
             self.note(number, key, &answer.scratchpad, &[], facts);
-            facts.push_at(self.node_ref_of(number), executes_itself(answer.leaf_decision));
+            facts.push_at(self.node_ref_of(number), executes_itself(answer.leaf_decision).because(why));
             return Ok(());
         };
         shared.assign(plan.bands.iter_mut().flat_map(|band| &mut band.steps).map(|step| &mut step.agent))?;
@@ -49,7 +54,7 @@ impl State {
         self.note(number, key, &answer.scratchpad, &[], facts);
         match over.or_else(|| self.unaffordable(shared, number, &plan)) {
             Some(LimitReached { guard, limit }) => self.force_leaf(self.node_ref_of(number), guard, limit, facts),
-            None => self.accept(number, &plan, facts),
+            None => self.accept(number, &plan, why, facts),
         }
         Ok(())
     }
@@ -73,7 +78,7 @@ impl State {
         self.accounts.affords(number, need, shared.wrap_up_reserve()).err().map(|limit| over_budget(shared, limit))
     }
 
-    fn accept(&self, number: NodeNumber, plan: &PlanAnswer, facts: &mut Facts) {
+    fn accept(&self, number: NodeNumber, plan: &PlanAnswer, why: Option<String>, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
         let earlier = self.at(number).plan.as_ref();
         let unfinished =
@@ -109,7 +114,7 @@ impl State {
                 );
             }
         }
-        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner));
+        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner).because(why));
     }
 }
 

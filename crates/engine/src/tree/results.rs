@@ -19,6 +19,8 @@ use serde_json::Value;
 
 /// In characters: how much of a document or payload a reader is shown.
 const SHOWN_CHARS: usize = 24_000;
+/// The most refs that the end of a node names as its evidence.
+const MAX_EVIDENCE: usize = 8;
 
 pub(super) struct MadeArtifact {
     pub kind: ArtifactType,
@@ -213,10 +215,10 @@ impl State {
             fresh.extend(self.register(shared, number, &[synthesis_document(&node.title, &synthesis, "")], facts));
         }
         let all = latest(node, &fresh);
-        let result_envelope = envelope(node, &all, result, primary(&all, result, number == NodeNumber::ROOT));
-        facts.push_at(node_ref, fact::NodeResult { result: result_envelope });
-        if let Some(parent_node_id) = node_ref.parent {
-            let hint = hint(&all, &result.parent_hint);
+        let primary = primary(&all, result, number == NodeNumber::ROOT);
+        facts.push_at(node_ref, fact::NodeResult { result: envelope(node, &all, result, primary) });
+        let hint = hint(&all, &result.parent_hint).filter(|_| node.parent.is_some());
+        if let (Some(parent_node_id), Some(hint)) = (node_ref.parent, hint) {
             facts.push_at(
                 node_ref,
                 fact::ParentHint {
@@ -227,11 +229,9 @@ impl State {
                 },
             );
         }
-        let (outcome, evidence, cut_short) = end;
-        facts.push_at(
-            node_ref,
-            fact::NodeCompleted { outcome, evidence, metrics: Some(node.subtree.clone()), cut_short },
-        );
+        let (outcome, shortfall, cut_short) = end;
+        let (evidence, metrics) = (evidence(&all, primary), Some(node.subtree.clone()));
+        facts.push_at(node_ref, fact::NodeCompleted { outcome, evidence, shortfall, metrics, cut_short });
         self.step_ended(number, StepStatus::Completed, facts);
     }
 
@@ -334,6 +334,14 @@ pub(super) fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artif
         .filter(|(index, artifact)| !replaced(*index, artifact))
         .map(|(_, artifact)| *artifact)
         .collect()
+}
+
+/// The refs of what the result rests on, the primary one first.
+fn evidence(all: &[&Artifact], primary: Option<ArtifactId>) -> Option<String> {
+    let (first, rest): (Vec<&Artifact>, Vec<_>) =
+        all.iter().copied().partition(|artifact| Some(artifact.id) == primary);
+    let refs: Vec<String> = first.into_iter().chain(rest).take(MAX_EVIDENCE).map(Artifact::reference).collect();
+    (!refs.is_empty()).then(|| refs.join(", "))
 }
 
 /// The one the result names, else the newest document, else the first artifact. The root's is a document.

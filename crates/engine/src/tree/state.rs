@@ -8,7 +8,7 @@ use super::status::NodeStatus;
 use crate::budget::Reserve;
 use crate::calls;
 use crate::effect::EffectId;
-use crate::ids::{NodeId, NodeNumber, QuestionId};
+use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, QuestionId};
 use crate::ledger::Accounts;
 use crate::lessons::LessonRef;
 use crate::run::{NodeRef, Shared};
@@ -28,6 +28,8 @@ pub struct State {
     pub reserved_nodes: u32,
     pub(super) open_calls: HashMap<EffectId, OpenCall>,
     pub(super) questions: HashMap<QuestionId, NodeNumber>,
+    /// The newest registration of each document.
+    pub(super) documents: HashMap<DocumentId, (NodeNumber, ArtifactId)>,
     /// Ready: nodes whose built-in tools are due.
     pub(super) tools: BTreeSet<NodeNumber>,
     /// Ready: nodes that want a model, deepest first, so that started work finishes before more is started.

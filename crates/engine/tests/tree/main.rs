@@ -14,6 +14,7 @@ mod misbehaving_models;
 #[path = "../play/mod.rs"]
 mod play;
 mod random;
+mod reads;
 mod results;
 mod rules;
 mod scale;
