@@ -154,6 +154,9 @@ facts! {
     ToolCallResult = "tree.tool_call_result" {
         call_id: EffectId,
         tool: String,
+        /// The arguments in one line, for the scratchpad, which has an entry for every call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<String>,
         ok: bool,
         summary: String,
         /// What went back to the model, whole.

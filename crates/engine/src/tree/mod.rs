@@ -15,6 +15,7 @@ mod end;
 pub mod envelope;
 mod execute;
 pub mod node;
+pub(crate) mod pad;
 pub mod plan;
 mod planning;
 mod reads;

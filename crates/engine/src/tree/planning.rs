@@ -37,12 +37,12 @@ impl State {
             if ask > MAX_ASKS {
                 return Err(vec![too_many_questions()]);
             }
-            self.note(number, key, &answer.scratchpad, &[], facts);
+            self.note(number, key, &answer.scratchpad, &format!("**Asks**: {}", question.text), facts);
             self.ask(number, question, NodeRole::Planner, facts);
             return Ok(());
         }
         let Some(mut plan) = answer.plan.filter(|_| answer.mode == Some(Mode::Plan)) else {
-            self.note(number, key, &answer.scratchpad, &[], facts);
+            self.note(number, key, &answer.scratchpad, &chose("Does it itself", &why), facts);
             facts.push_at(self.node_ref_of(number), executes_itself(answer.leaf_decision).because(why));
             return Ok(());
         };
@@ -51,7 +51,7 @@ impl State {
         if over.is_some() && !fix {
             return Err(vec![stated_limits(shared, &plan)]);
         }
-        self.note(number, key, &answer.scratchpad, &[], facts);
+        self.note(number, key, &answer.scratchpad, &chose("Plans", &why), facts);
         match over.or_else(|| self.unaffordable(shared, number, &plan)) {
             Some(LimitReached { guard, limit }) => self.force_leaf(self.node_ref_of(number), guard, limit, facts),
             None => self.accept(number, &plan, why, facts),
@@ -116,6 +116,11 @@ impl State {
         }
         facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner).because(why));
     }
+}
+
+/// The choice of a planner with its reason, as the scratchpad has it.
+fn chose(what: &str, why: &Option<String>) -> String {
+    why.as_ref().map(|why| format!("**{what}**: {why}")).unwrap_or_default()
 }
 
 fn too_big(shared: &Shared, plan: &PlanAnswer) -> Option<LimitReached> {

@@ -236,6 +236,7 @@ impl State {
     }
 
     pub(super) fn fail(&self, number: NodeNumber, error: String, retryable: bool, facts: &mut Facts) {
+        self.note_end(number, &format!("**Failed**: {error}"), facts);
         facts.push_at(self.node_ref_of(number), fact::NodeFailed { error, retryable, cut_short: false });
         self.step_ended(number, StepStatus::Failed, facts);
     }
@@ -259,6 +260,12 @@ impl State {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         let (guard, value) = guard_of(shared, limit);
         facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit: value });
+        let of_run = format!("{}: ", StopReason::from(limit).name());
+        let error = match error.starts_with(&of_run) {
+            true => format!("{} left no room for its next call", limit.words()),
+            false => error.to_owned(),
+        };
+        self.note_end(number, &format!("**Cut short**: {error}"), facts);
         let finished: Vec<(&str, NodeNumber)> = node
             .plan
             .iter()
@@ -267,7 +274,7 @@ impl State {
             .map(|(step, child)| (step.of.title.as_str(), child))
             .collect();
         if finished.is_empty() && node.current_artifacts().next().is_none() {
-            facts.push_at(node_ref, fact::NodeFailed { error: error.to_owned(), retryable: true, cut_short: true });
+            facts.push_at(node_ref, fact::NodeFailed { error, retryable: true, cut_short: true });
             return self.step_ended(number, StepStatus::Failed, facts);
         }
         let fresh = self.pass_on(number, &finished, facts);
@@ -276,16 +283,12 @@ impl State {
             format!("\n- {title}: {}", summary.chars().take(300).collect::<String>())
         });
         let result = ProposedResult {
-            summary: format!(
-                "{} ended the work before it was summed up.{}",
-                StopReason::from(limit).name(),
-                lines.collect::<String>()
-            ),
-            success_assessment: Some(SuccessAssessment { met: false, notes: Some(error.to_owned()) }),
+            summary: format!("{} ended the work before it was summed up.{}", limit.words(), lines.collect::<String>()),
+            success_assessment: Some(SuccessAssessment { met: false, notes: Some(error.clone()) }),
             primary_artifact_label: None,
             parent_hint: Default::default(),
         };
-        let end = (NodeOutcome::Partial, Some(error.to_owned()), true);
+        let end = (NodeOutcome::Partial, Some(error), true);
         self.complete(shared, number, &result, fresh, end, facts);
     }
 

@@ -11,6 +11,7 @@ mod control;
 mod golden;
 mod honest_ends;
 mod misbehaving_models;
+mod pads;
 #[path = "../play/mod.rs"]
 mod play;
 mod random;
