@@ -274,7 +274,7 @@ facts! {
     /// A person paused the node: neither it nor anything below it starts a call until it is resumed. The status stays.
     NodePaused = "tree.node_paused" {}
 
-    /// A person lifted the pause: the node and what is below it may start calls again.
+    /// A person lifted the pause, or canceled the node: the node and what is below it may start calls again.
     NodeResumed = "tree.node_resumed" {}
 
     /// A limit decided something, which the next event shows. `guard` is its key in `budgets`.
@@ -304,6 +304,7 @@ pub enum Disposition {
     Done,
     /// A call of its own was in flight: paid for, its answer refused.
     InFlightUnknown,
+    /// It never called, or it had planned and none of its steps had begun.
     NotStarted,
 }
 

@@ -159,7 +159,7 @@ impl Rules for State {
             return no_such_node(shared, id);
         };
         match order {
-            NodeCommand::Cancel => self.cancel_node(number, facts),
+            NodeCommand::Cancel => self.cancel_node(shared, number, facts),
             NodeCommand::Retry => self.retry(shared, number, facts),
             NodeCommand::Pause => self.pause(number, facts),
             NodeCommand::Resume => self.resume(number, facts),
@@ -175,9 +175,9 @@ impl Rules for State {
         facts.push_at(self.node_ref_of(number), NodeStatusChanged::to(NodeStatus::Blocked, role).saying(why));
     }
 
-    fn canceled(&self, _shared: &Shared, facts: &mut Facts) {
+    fn canceled(&self, shared: &Shared, facts: &mut Facts) {
         if self.root().is_some_and(|root| root.is_live()) {
-            self.cancel_subtree(NodeNumber::ROOT, facts);
+            self.cancel_subtree(shared, NodeNumber::ROOT, facts);
         }
     }
 

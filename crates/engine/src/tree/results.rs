@@ -7,7 +7,7 @@ use super::effect_id::NodeCall;
 use super::envelope::{MAX_INLINE_JSON_BYTES, Missing, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
 use super::planning::guard_of;
-use super::state::State;
+use super::state::{Move, State};
 use super::status::{NodeStatus, StepStatus};
 use crate::blob::BlobRef;
 use crate::budget::Exhausted;
@@ -137,6 +137,12 @@ impl State {
         let shortfall = self.shortfall(number, &result);
         let outcome = if shortfall.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
         self.complete(shared, number, &result, Vec::new(), (outcome, shortfall, false), facts);
+    }
+
+    /// Whether it has given a result that would be taken as it is.
+    pub(super) fn has_whole_result(&self, number: NodeNumber) -> bool {
+        let result = self.at(number).work.result.as_ref().filter(|_| self.move_of(number) == Some(Move::Conclude));
+        result.is_some_and(|result| self.objections(number, result).is_empty())
     }
 
     /// Why a result is partial, in words for people.

@@ -66,3 +66,86 @@ fn t3_the_synthesis_is_the_document_of_a_planning_node_that_wrote_none() {
     assert_eq!(count(&play, "tree.answer_rejected"), 0);
     assert!(payloads(&play, "tree.node_completed").iter().all(|end| end["outcome"] == "success"));
 }
+
+/// A run of two leaves whose calls are out.
+fn two_leaves_at_work() -> (Play, Vec<engine::effect::EffectAttempt>) {
+    let mut play = scripted(brief("Pause"), |role, title, _| match (role, title) {
+        (Role::TreePlanner, "Pause") => Some(Ok(plan(&[&["a", "b"], &["c"]]))),
+        _ => None,
+    });
+    play.step(1);
+    let due = play.run.due(play.now).external;
+    let attempts = due.iter().filter_map(|effect| play.run.intend(effect, play.now)).collect();
+    play.commit();
+    (play, attempts)
+}
+
+fn command(play: &mut Play, command: Command) {
+    let owner = Actor::Person(play.run.shared.brief.owner);
+    play.run.command(command, owner, play.now).expect("accepted");
+    play.commit();
+}
+
+#[test]
+fn t8_canceled_is_canceled_and_a_result_given_under_the_pause_is_kept() {
+    for whole_run in [true, false] {
+        // given: two leaves at work, one of them paused on its own; one answers under the pause
+        let (mut play, attempts) = two_leaves_at_work();
+        node(&mut play, "Step b", NodeCommand::Pause);
+        match whole_run {
+            true => command(&mut play, Command::Pause),
+            false => node(&mut play, "Pause", NodeCommand::Pause),
+        }
+        play.land(&attempts[0]);
+        assert_eq!(status_of(&play, "Step a"), NodeStatus::Executing, "held by the pause");
+        // when
+        command(&mut play, Command::Cancel);
+        // then: the whole result stays, everything else is canceled, and nothing is paused
+        check(&play);
+        assert_eq!(play.run.shared.status(), Status::Canceled);
+        assert_eq!(status_of(&play, "Step a"), NodeStatus::Completed);
+        assert_eq!(
+            (status_of(&play, "Step b"), status_of(&play, "Pause")),
+            (NodeStatus::Canceled, NodeStatus::Canceled)
+        );
+        assert!(state(&play).nodes.iter().all(|node| !node.paused), "nothing is paused any more");
+        let ends = payloads(&play, "tree.node_canceled");
+        assert_eq!(ends, [json!({ "disposition": "in_flight_unknown" }), json!({ "disposition": "done" })]);
+        let plan = state(&play).nodes[0].plan.as_ref().expect("a plan");
+        let steps: Vec<Value> = plan.steps.iter().map(|step| json!(step.status)).collect();
+        assert_eq!(steps, [json!("completed"), json!("canceled"), json!("canceled")]);
+    }
+}
+
+#[test]
+fn t8_a_node_that_is_itself_canceled_keeps_nothing() {
+    let (mut play, attempts) = two_leaves_at_work();
+    node(&mut play, "Step a", NodeCommand::Pause);
+    play.land(&attempts[0]);
+    node(&mut play, "Step a", NodeCommand::Cancel);
+    assert_eq!(status_of(&play, "Step a"), NodeStatus::Canceled, "whoever cancels a node does not want its result");
+    play.land(&attempts[1]);
+    play.go();
+    check(&play);
+}
+
+#[test]
+fn t8_a_planner_none_of_whose_steps_began_had_not_started() {
+    // given: a root that has planned and is paused before its first band
+    let mut play =
+        scripted(brief("Planned"), |role, _, _| (role == Role::TreePlanner).then(|| Ok(plan(&[&["a", "b"]]))));
+    play.step(0);
+    let effect = play.run.due(play.now).external[0].clone();
+    let attempt = play.run.intend(&effect, play.now).expect("there is room");
+    play.commit();
+    node(&mut play, "Planned", NodeCommand::Pause);
+    play.land(&attempt);
+    assert_eq!(status_of(&play, "Planned"), NodeStatus::Delegating);
+    // when
+    command(&mut play, Command::Cancel);
+    // then
+    check(&play);
+    assert_eq!(payloads(&play, "tree.node_canceled"), [json!({ "disposition": "not_started" })]);
+    let rows = engine::projection::rows(&play.run, &play.events);
+    assert!(rows.nodes.iter().all(|row| row.status == NodeStatus::Canceled && !row.paused));
+}

@@ -64,7 +64,7 @@ fn text(text: &str) -> Option<String> {
 fn status(view: &NodeView) -> String {
     let node = &view.node;
     let mut words = vec![node.status.name().to_owned(), node.role_state.name().to_owned()];
-    words.extend(node.paused.then(|| "paused".to_owned()));
+    words.extend((node.paused && !node.status.is_terminal()).then(|| "paused".to_owned()));
     words.extend(node.outcome.map(|outcome| outcome.name().to_owned()));
     words.extend(node.message.as_deref().map(line));
     words.extend((node.generation > 1).then(|| format!("generation {}", node.generation)));

@@ -285,9 +285,9 @@ impl Page {
             (false, tokens) => format!("{} tok", thousands(tokens)),
         };
         let band = if node.parent_node_id.is_some() { format!("band {}", node.band_index + 1) } else { String::new() };
-        let status = match (node.paused, node.outcome) {
-            (true, _) => "paused",
-            (false, Some(NodeOutcome::Partial)) if node.status.is_terminal() => "partial",
+        let status = match (node.status.is_terminal(), node.outcome) {
+            (false, _) if node.paused => "paused",
+            (true, Some(NodeOutcome::Partial)) => "partial",
             _ => node.status.name(),
         };
         match self.room {
@@ -298,7 +298,7 @@ impl Page {
 }
 
 pub(crate) fn mark(node: &NodeRow) -> (Color, &'static str) {
-    if node.paused {
+    if node.paused && !node.status.is_terminal() {
         return (Color::Yellow, "‖");
     }
     match (node.status, node.outcome) {
