@@ -103,13 +103,9 @@ impl State {
         let mut below = vec![(0u64, 0u64, 0u64); self.nodes.len()];
         for (number, node) in self.nodes.iter().enumerate().rev() {
             let sum = &node.subtree;
-            let own = (
-                node.own.cost_usd.0,
-                node.own.tokens_in + node.own.tokens_out,
-                node.own.llm_calls + node.own.tool_calls,
-            );
+            let own = (node.own.cost_usd.0, node.own.tokens(), node.own.llm_calls + node.own.tool_calls);
             let all = (below[number].0 + own.0, below[number].1 + own.1, below[number].2 + own.2);
-            if all != (sum.cost_usd.0, sum.tokens_in + sum.tokens_out, sum.llm_calls + sum.tool_calls) {
+            if all != (sum.cost_usd.0, sum.tokens(), sum.llm_calls + sum.tool_calls) {
                 return Err(format!("node {number}: its subtree used {sum:?}, its parts {all:?}"));
             }
             if let Some(parent) = node.parent {

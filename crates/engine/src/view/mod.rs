@@ -19,7 +19,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 
 /// Stored checkpoints of another format are folded anew.
-pub const CHECKPOINT_FORMAT: i64 = 3;
+pub const CHECKPOINT_FORMAT: i64 = 4;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct View {

@@ -20,6 +20,7 @@ mod results;
 mod rules;
 mod scale;
 mod subagents;
+mod sums;
 
 use audit::audit;
 use engine::actor::Actor;
@@ -153,13 +154,7 @@ fn check(play: &Play) {
     let rebuilt: std::collections::BTreeMap<_, _> =
         engine::projection::rows(&folded, &play.events).nodes.into_iter().map(|row| (row.id, row)).collect();
     assert_eq!(live, rebuilt, "T1: rows written batch by batch equal rows rebuilt at once");
-    let root = &state(play).nodes[0].subtree;
-    let metrics = &play.run.shared.metrics;
-    assert_eq!(
-        (root.cost_usd, root.tokens_in, root.llm_calls, root.tool_calls),
-        (metrics.cost_usd, metrics.tokens_in, metrics.llm_calls, metrics.tool_calls),
-        "the root's subtree is the run"
-    );
+    sums::check(play);
     play::view::check(&play.events);
 }
 

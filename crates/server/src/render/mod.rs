@@ -80,7 +80,7 @@ impl std::fmt::Display for Limit {
 /// Cost, tokens and time with the budgets of the run.
 pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
     let used = &run.metrics;
-    let tokens = (used.tokens_in + used.tokens_out + used.tokens_presumed) as f64;
+    let tokens = used.tokens() as f64;
     let (cost, known, running) = (used.cost_usd.dollars(), used.cost_known, used.running_ms as f64);
     let of = |name: &str, used: f64, shown: &dyn Fn(f64) -> String| {
         run.budgets[name].as_f64().map(|most| (shown(most), used, most))

@@ -48,7 +48,7 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     lines.push(format!(
         "spent      {} and {} tokens in {} calls, all nodes below included{}",
         node.metrics.cost_usd,
-        node.metrics.tokens_in + node.metrics.tokens_out,
+        node.metrics.tokens(),
         node.metrics.llm_calls,
         took.map(|took| format!("; {took}")).unwrap_or_default()
     ));
