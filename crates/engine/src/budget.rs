@@ -192,6 +192,17 @@ pub enum Exhausted {
     BudgetWallClock,
 }
 
+impl Exhausted {
+    /// The limit in words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Exhausted::BudgetCost => "the run's cost limit",
+            Exhausted::BudgetTokens => "the run's token limit",
+            Exhausted::BudgetWallClock => "the run's time limit",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Fits,

@@ -117,6 +117,23 @@ pub fn refused(error: &str, facts: &mut Facts) -> CallRecord {
     }
 }
 
+/// The arguments of a call for a journal: short ones whole, the beginning of long ones, texts with both their quotes.
+pub fn key_arguments(arguments: &Value) -> String {
+    const MAX_ARGUMENT_CHARS: usize = 60;
+    let short = |value: &Value| {
+        let text = value.to_string();
+        match text.char_indices().nth(MAX_ARGUMENT_CHARS) {
+            None => text,
+            Some((end, _)) if value.is_string() => format!("{}…\"", &text[..end]),
+            Some((end, _)) => format!("{}…", &text[..end]),
+        }
+    };
+    match arguments.as_object() {
+        Some(map) => map.iter().map(|(name, value)| format!("{name}: {}", short(value))).collect::<Vec<_>>().join(", "),
+        None => short(arguments),
+    }
+}
+
 /// The text's length in characters, when that is less than its length in bytes.
 fn fewer_chars(text: &str) -> Option<u32> {
     let chars = text.chars().count();

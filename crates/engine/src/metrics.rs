@@ -116,6 +116,11 @@ impl Metrics {
         }
     }
 
+    /// All tokens, those of lost attempts included.
+    pub fn tokens(&self) -> u64 {
+        self.tokens_in + self.tokens_out + self.tokens_presumed
+    }
+
     /// What was used since `start`: the share of one iteration.
     pub fn since(&self, start: &Metrics) -> Metrics {
         let by_model = self.by_model.iter().map(|(name, now)| {

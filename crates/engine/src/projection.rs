@@ -27,7 +27,7 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
         plans: events.iter().filter_map(plan).collect(),
         artifacts: artifacts(run, events),
         steps: task::rows::steps(run, events),
-        entries: events.iter().filter_map(entry).collect(),
+        entries: events.iter().filter_map(|event| entry(run, event)).collect(),
         notifications: events.iter().filter_map(|event| notification(run, event)).collect(),
     }
 }
@@ -271,26 +271,25 @@ fn artifacts(run: &Run, events: &[Event]) -> Vec<ArtifactRow> {
     rows.collect()
 }
 
-fn entry(event: &Event) -> Option<EntryRow> {
+fn entry(run: &Run, event: &Event) -> Option<EntryRow> {
     let (document_id, key, markdown) = match &event.fact {
         Fact::Homework(HomeworkFact::ScratchpadAppended(fact)) => {
-            (fact.scratchpad_document_id, &fact.entry_key, &fact.markdown)
+            (fact.scratchpad_document_id, &fact.entry_key, fact.markdown.clone())
         }
         Fact::Homework(HomeworkFact::ExecutorFinished(fact)) => {
             let entry = fact.entry.as_ref()?;
-            (entry.scratchpad_document_id, &entry.entry_key, &entry.markdown)
+            (entry.scratchpad_document_id, &entry.entry_key, entry.markdown.clone())
         }
-        Fact::Tree(TreeFact::ScratchpadUpdated(fact)) => (fact.scratchpad_doc_id, &fact.entry_key, &fact.markdown),
+        Fact::Tree(TreeFact::ScratchpadUpdated(fact)) => {
+            (fact.scratchpad_doc_id, &fact.entry_key, fact.markdown.clone())
+        }
+        Fact::Tree(TreeFact::ToolCallResult(fact)) => {
+            let Machine::Tree(state) = &run.machine else { return None };
+            (state.node(event.node_id?)?.scratchpad, &fact.call_id.0, tree::pad::tool_entry(fact)?)
+        }
         _ => return None,
     };
-    Some(EntryRow {
-        document_id,
-        key: key.clone(),
-        markdown: markdown.clone(),
-        run_id: event.run_id,
-        seq: event.seq,
-        at: event.at,
-    })
+    Some(EntryRow { document_id, key: key.clone(), markdown, run_id: event.run_id, seq: event.seq, at: event.at })
 }
 
 /// Every end notifies, and so does each question.
@@ -302,7 +301,7 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
             ("waiting", format!("{} open question(s)", waiting.question_ids.len()), None)
         }
         RunFact::Completed(_) => ("completed", "the run completed".into(), None),
-        RunFact::Stopped(stopped) => ("stopped", format!("{}: {}", stopped.stop_reason.name(), stopped.detail), None),
+        RunFact::Stopped(stopped) => ("stopped", stopped.stop_reason.with_detail(&stopped.detail), None),
         RunFact::Failed(failed) => ("failed", failed.error.clone(), None),
         RunFact::Canceled(_) => ("canceled", "the run was canceled".into(), None),
         _ => return None,
@@ -380,7 +379,8 @@ pub fn report_markdown(report: &Value) -> String {
     section(
         "How it ended",
         vec![
-            format!("{}: {}", text("stop_reason"), text("stop_detail")),
+            StopReason::parse(&text("stop_reason"))
+                .map_or_else(|| text("stop_detail"), |reason| reason.with_detail(&text("stop_detail"))),
             format!("{}, {} model calls, {} tool calls", extent(report), metrics["llm_calls"], metrics["tool_calls"]),
             format!("{} tokens in, {} out, {} USD", metrics["tokens_in"], metrics["tokens_out"], metrics["cost_usd"]),
         ],

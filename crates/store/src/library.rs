@@ -167,7 +167,9 @@ impl Library for SqlStore {
         query.bind(id(document)).push(" ORDER BY position, key");
         let entries = self.all(query, |row| row.text(0).map(str::to_owned)).await?;
         if !entries.is_empty() {
-            found.content = entries.join("\n\n");
+            // What a scratchpad was created with comes before its entries.
+            let opening = Some(found.content).filter(|opening| !opening.is_empty());
+            found.content = opening.into_iter().chain(entries).collect::<Vec<_>>().join("\n\n");
         }
         Ok(Some(found))
     }

@@ -319,6 +319,7 @@ export interface NodeColumns {
   count: number;
   created_ms: number[];
   depth: number[];
+  documents: number[];
   ended_ms: (number | null)[];
   error: (string | null)[];
   generation: number[];
@@ -339,6 +340,7 @@ export interface NodeColumns {
   title: string[];
   tokens_in: number[];
   tokens_out: number[];
+  tokens_presumed: number[];
   tool_calls: number[];
 }
 

@@ -64,6 +64,12 @@ impl StopReason {
         matches!(self.status(), Status::Canceled | Status::Failed)
     }
 
+    /// The reason and what is known of it, the name once: details of earlier versions begin with it.
+    pub fn with_detail(self, detail: &str) -> String {
+        let detail = detail.strip_prefix(self.name()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(detail);
+        if detail.is_empty() { self.name().to_owned() } else { format!("{}: {detail}", self.name()) }
+    }
+
     pub fn exit_code(self) -> u8 {
         match self {
             StopReason::Completed => 0,

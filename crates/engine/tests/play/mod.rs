@@ -334,6 +334,13 @@ pub(crate) fn tool(attempt: &EffectAttempt) -> ToolOutcome {
             };
             ToolOutcome { result: Ok(output), mutations: vec![changed] }
         }
+        // As the real tool does: the document with its content.
+        "get_document" => {
+            let id = call.arguments["document_id"].clone();
+            let content = json!({ "id": id, "title": "Paper", "version": 1, "content": "# Paper" });
+            let output = ToolOutput { content, summary: "document \"Paper\", 7 characters".into(), read: true };
+            ToolOutcome { result: Ok(output), mutations: Vec::new() }
+        }
         "search_documents" => {
             let content = json!({ "documents": [{ "id": "0199", "title": "Notes on backups" }], "count": 1 });
             ToolOutcome {

@@ -10,14 +10,18 @@ mod audit;
 mod control;
 mod criteria;
 mod golden;
+mod honest_ends;
 mod misbehaving_models;
+mod pads;
 #[path = "../play/mod.rs"]
 mod play;
 mod random;
+mod reads;
 mod results;
 mod rules;
 mod scale;
 mod subagents;
+mod sums;
 
 use audit::audit;
 use engine::actor::Actor;
@@ -152,19 +156,7 @@ fn check(play: &Play) {
     let rebuilt: std::collections::BTreeMap<_, _> =
         engine::projection::rows(&folded, &play.events).nodes.into_iter().map(|row| (row.id, row)).collect();
     assert_eq!(live, rebuilt, "T1: rows written batch by batch equal rows rebuilt at once");
-    let root = &state(play).nodes[0].subtree;
-    let metrics = &play.run.shared.metrics;
-    let verifier = &metrics.verifier;
-    assert_eq!(
-        (
-            root.cost_usd + verifier.cost_usd,
-            root.tokens_in + verifier.tokens_in,
-            root.llm_calls + verifier.llm_calls,
-            root.tool_calls
-        ),
-        (metrics.cost_usd, metrics.tokens_in, metrics.llm_calls, metrics.tool_calls),
-        "the root's subtree and the verifier are the run"
-    );
+    sums::check(play);
     play::view::check(&play.events);
 }
 

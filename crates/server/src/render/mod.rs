@@ -97,7 +97,7 @@ impl std::fmt::Display for Limit {
 /// Cost, tokens and time with the budgets of the run. While calls are in flight the cost is an estimate, and says so.
 pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
     let used = &run.metrics;
-    let tokens = (used.tokens_in + used.tokens_out + used.tokens_presumed) as f64;
+    let tokens = used.tokens() as f64;
     let estimated = run.running.as_ref().map(|running| running.estimated_cost_usd).filter(|cost| *cost > used.cost_usd);
     let (known, running) = (used.cost_known, used.running_ms as f64);
     let cost = estimated.unwrap_or(used.cost_usd).dollars();

@@ -48,7 +48,7 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     lines.push(format!(
         "spent      {} and {} tokens in {} calls, all nodes below included{}",
         node.metrics.cost_usd,
-        node.metrics.tokens_in + node.metrics.tokens_out,
+        node.metrics.tokens(),
         node.metrics.llm_calls,
         took.map(|took| format!("; {took}")).unwrap_or_default()
     ));
@@ -64,7 +64,7 @@ fn text(text: &str) -> Option<String> {
 fn status(view: &NodeView) -> String {
     let node = &view.node;
     let mut words = vec![node.status.name().to_owned(), node.role_state.name().to_owned()];
-    words.extend(node.paused.then(|| "paused".to_owned()));
+    words.extend((node.paused && !node.status.is_terminal()).then(|| "paused".to_owned()));
     words.extend(node.outcome.map(|outcome| outcome.name().to_owned()));
     words.extend(node.message.as_deref().map(message));
     words.extend((node.generation > 1).then(|| format!("generation {}", node.generation)));

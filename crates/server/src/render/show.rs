@@ -132,7 +132,7 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     lines.extend(run.provider_wait.iter().flat_map(|wait| waits(run, wait)));
     let detail = line(run.stop_detail.as_deref().unwrap_or_default());
     let why = run.stop_reason.filter(|reason| *reason != StopReason::UserInput);
-    lines.extend(why.map(|reason| format!("why        {}  {detail}", reason.name())));
+    lines.extend(why.map(|reason| format!("why        {}", reason.with_detail(&detail))));
     if run.kind == Kind::Homework {
         lines.push(format!("iteration  {} of {}", run.iteration, run.budgets["max_iterations"]));
     }

@@ -108,8 +108,8 @@ fn node_columns() -> Schema {
         band: list_of(count()), step: list_of(count()), step_id: list_of(nullable(text())),
         generation: list_of(count()), retry_of: list_of(nullable(count())), message: list_of(nullable(text())),
         outcome: list_of(nullable(super::outcome())), error: list_of(nullable(text())),
-        question: list_of(nullable(id())), artifacts: list_of(count()), in_flight: list_of(count()),
-        cost_usd: list_of(amount()), tokens_in: list_of(count()), tokens_out: list_of(count()),
+        question: list_of(nullable(id())), artifacts: list_of(count()), documents: list_of(count()), in_flight: list_of(count()),
+        cost_usd: list_of(amount()), tokens_in: list_of(count()), tokens_out: list_of(count()), tokens_presumed: list_of(count()),
         llm_calls: list_of(count()), tool_calls: list_of(count()), created_ms: list_of(count()),
         started_ms: list_of(nullable(count())), ended_ms: list_of(nullable(count())),
     }
