@@ -217,6 +217,36 @@ fn h1_a_verifier_that_fails_or_talks_leaves_a_claim_with_the_reason() {
 }
 
 #[test]
+fn b3_a_verifier_without_a_valid_key_ends_nothing_and_reopens_nothing() {
+    let refused =
+        || CallError { failure: CallFailure::Auth, message: "401".into(), retry_after_ms: None, maybe_paid: false };
+    // Given a provider that refuses the verifier's key, then the run completes and says that nobody checked
+    let (mut play, _) = judged(checked(&["a recommendation exists"]), leaving, move |_, _| Err(refused()));
+    play.go();
+    assert_eq!((play.run.shared.status(), play.run.shared.outcome()), (Status::Completed, Some(RunOutcome::Claimed)));
+    assert!(criterion(&play).reason.as_ref().is_some_and(|why| why.contains("401")), "{:?}", criterion(&play));
+    // When it is checked again, then it is as completed as before
+    let actor = engine::actor::Actor::Person(play.run.shared.brief.owner);
+    let command = Command::Criterion { criterion: None, decision: CriterionDecision::Recheck, note: None };
+    play.run.command(command, actor, play.now).unwrap();
+    play.go();
+    assert_eq!((play.run.shared.status(), criterion(&play).checking), (Status::Completed, false));
+}
+
+#[test]
+fn b3_a_run_that_is_canceled_in_its_check_is_not_being_checked() {
+    let (mut whole, _) = judged(checked(&["a recommendation exists"]), leaving, |_, at| Ok(met(at)));
+    whole.go();
+    let begun = whole.events.iter().position(|event| event.kind() == "run.evidence_read").expect("a check");
+    // Given a run whose criterion is being judged
+    whole.resume_from(&whole.events[..=begun].to_vec());
+    assert!(criterion(&whole).checking);
+    // When a person cancels it, then nobody is at it any more
+    whole.run.command(Command::Cancel, engine::actor::Actor::Person(whole.run.shared.brief.owner), whole.now).unwrap();
+    assert_eq!((whole.run.shared.status(), criterion(&whole).checking), (Status::Canceled, false));
+}
+
+#[test]
 fn h1_unknown_criteria_are_ignored_and_each_criterion_has_its_own_verdict() {
     let (mut play, _) = judged(checked(&["one", "two", "three"]), leaving, |_, at| {
         let quote = json!([{ "ref": at, "text": "restores four times faster" }]);

@@ -158,11 +158,17 @@ impl Shared {
 
 /// The quotes of a verdict that are long enough and stand under a text cited for its criterion.
 fn look_upable<'a>(check: &'a Check, verdict: &'a GivenVerdict) -> impl Iterator<Item = (&'a GivenQuote, BlobRef)> {
-    let long_enough = |quote: &&GivenQuote| quote.text.trim().chars().count() >= MIN_QUOTE_CHARS;
+    let long_enough = |quote: &&GivenQuote| chars_between_spaces(&quote.text) >= MIN_QUOTE_CHARS;
     verdict.quotes.iter().filter(long_enough).filter_map(|quote| {
         let text = check.readable(&verdict.criterion).find(|text| text.reference == quote.reference)?;
         Some((quote, text.text?))
     })
+}
+
+/// White space counts once, wherever it is: it is no part of what is compared.
+fn chars_between_spaces(quote: &str) -> usize {
+    let words = quote.split_whitespace().map(|word| word.chars().count() + 1);
+    words.sum::<usize>().saturating_sub(1)
 }
 
 /// In the order of the batch: so the answers are told apart.
@@ -201,4 +207,16 @@ fn give_up(check: &Check, why: &str, facts: &mut Facts) {
 
 fn claimed(criterion: String, evidence: Vec<crate::facts::evidence::CitedEvidence>, reason: &str) -> CriterionChecked {
     CriterionChecked { criterion, state: CriterionState::Claimed, reason: Some(reason.into()), evidence, model: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h1_a_quote_is_not_longer_for_its_white_space() {
+        assert_eq!(chars_between_spaces("  #          Page \n"), 6);
+        assert_eq!(chars_between_spaces("twelve chars"), MIN_QUOTE_CHARS);
+        assert_eq!(chars_between_spaces(" \n"), 0);
+    }
 }

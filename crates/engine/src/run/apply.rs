@@ -205,6 +205,7 @@ impl Shared {
 
     fn end(&mut self, reason: StopReason, detail: Option<String>, ended: &facts::run::Ended, event: &Event) {
         self.check = None;
+        self.criteria.iter_mut().for_each(|criterion| criterion.checking = false);
         self.end_state = ended.end_state;
         self.unpaused_status = reason.status();
         self.paused = false;

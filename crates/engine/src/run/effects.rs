@@ -330,7 +330,8 @@ impl Run {
                 } else {
                     StopReason::ProviderQuota
                 };
-                if wrap_up {
+                // What a run came to does not change because nobody could check it.
+                if wrap_up || self.shared.is_check_effect(effect) {
                     self.decide(Input::Failed { effect, error: &error.message, retryable: true }, now);
                 } else {
                     self.fail(stop_reason, error.message, now);

@@ -362,6 +362,7 @@ impl State {
             work.round += 1;
         }
         self.at_mut(number).own.tool_calls += 1;
+        self.tools_made |= !fact.artifacts.is_empty();
         self.charge_path(number, |metrics| metrics.tool_calls += 1);
     }
 

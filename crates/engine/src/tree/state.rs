@@ -42,6 +42,8 @@ pub struct State {
     pub(super) ended: bool,
     /// Lessons that subagents left, with the node of each.
     pub(super) lessons: Vec<(NodeNumber, LessonRef)>,
+    /// A tool call created or changed something, be it no artifact of a node.
+    pub(super) tools_made: bool,
 }
 
 /// A model call of a node in flight.

@@ -100,7 +100,7 @@ impl State {
                 || node.plan.iter().flat_map(|plan| &plan.steps).any(|step| undone(step.status))
         });
         let partial = self.root().is_some_and(|root| root.outcome == Some(NodeOutcome::Partial));
-        let made = self.nodes.iter().any(|node| !node.artifacts.is_empty());
+        let made = self.tools_made || self.nodes.iter().any(|node| !node.artifacts.is_empty());
         EndState { made, failed: failed || partial, dropped: false }
     }
 }
