@@ -90,8 +90,8 @@ const nodeNamed = (id, title) =>
     const at = nodes.title.indexOf(title);
     return at >= 0 && nodes.id[at];
   });
-const act = async (path, body) => {
-  const answer = await call('POST', path, body);
+const act = async (path, body, method = 'POST') => {
+  const answer = await call(method, path, body);
   if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`);
 };
 
@@ -136,12 +136,17 @@ try {
   await ended(long);
   await save('interrupted-tree', long);
 
-  const rehearsed = await start({ kind: 'tree', objective: 'Compare three storage engines for an event log and recommend one', model: 'rehearsal/default' });
+  const rehearsed = await start({ kind: 'tree', objective: 'Compare three storage engines for an event log and recommend one', success_criteria: ['a table of what was found', 'a poem by someone else'], model: 'rehearsal/default' });
   await until('an end or a question', async () => ['completed', 'waiting_on_user'].includes((await runOf(rehearsed)).status));
   await save('rehearsed-tree', rehearsed);
 
-  const homework = await start({ kind: 'homework', objective: 'Write a short guide to backups', model: 'rehearsal/default' });
+  const homework = await start({ kind: 'homework', objective: 'Write a short guide to backups', success_criteria: ['a table of what was found'], model: 'rehearsal/default' });
   await until('an end or a question', async () => ['completed', 'waiting_on_user', 'stopped'].includes((await runOf(homework)).status));
+  const decide = (decision, note) => act(`/api/runs/${homework}/criteria/c1`, { decision, note }, 'PATCH');
+  await decide('reject', 'the table is too short');
+  await decide('recheck');
+  await until('the check', async () => (await runOf(homework)).success_criteria.every((criterion) => !criterion.checking));
+  await decide('accept');
   await save('rehearsed-homework', homework);
 } finally {
   server.kill();

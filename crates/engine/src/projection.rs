@@ -300,7 +300,7 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
         RunFact::WaitingOnUser(waiting) => {
             ("waiting", format!("{} open question(s)", waiting.question_ids.len()), None)
         }
-        RunFact::Completed(_) => ("completed", "the run completed".into(), None),
+        RunFact::Completed(fact) => ("completed", completed_as(fact.ended.outcome).into(), None),
         RunFact::Stopped(stopped) => ("stopped", stopped.stop_reason.with_detail(&stopped.detail), None),
         RunFact::Failed(failed) => ("failed", failed.error.clone(), None),
         RunFact::Canceled(_) => ("canceled", "the run was canceled".into(), None),
@@ -318,6 +318,17 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
         question_id,
         at: event.at,
     })
+}
+
+/// A completed run says what it came to, so that a partial one is not taken for success.
+fn completed_as(outcome: Option<RunOutcome>) -> &'static str {
+    match outcome {
+        Some(RunOutcome::Verified) => "the run completed, verified: every criterion holds",
+        Some(RunOutcome::Claimed) => "the run completed, claimed: not verified",
+        Some(RunOutcome::Partial) => "the run completed in part",
+        Some(RunOutcome::Nothing) => "the run completed and made nothing",
+        None => "the run completed",
+    }
 }
 
 fn unshown_in(fact: &RunFact) -> &[String] {

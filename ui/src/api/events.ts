@@ -40,10 +40,27 @@ export interface Budgets {
   repeat_limit: number;
 }
 
+export interface Citation {
+  criterion: string;
+  refs: string[];
+}
+
+export interface CitedEvidence {
+  quotes: string[];
+  ref: string;
+  version?: number;
+}
+
 export interface Criterion {
   id: string;
   text: string;
 }
+
+export type CriterionDecision = 'accept' | 'reject' | 'recheck';
+
+export type CriterionState = 'rejected' | 'open' | 'claimed' | 'verified' | 'refuted' | 'accepted';
+
+export type CriterionVerdict = 'met' | 'not_met' | 'cannot_tell';
 
 export type Decision = 'happened' | 'did_not' | 'retry';
 
@@ -87,6 +104,12 @@ export interface EffectUnknown {
   what: string;
 }
 
+export interface EndState {
+  dropped: boolean;
+  failed: boolean;
+  made: boolean;
+}
+
 export interface Envelope {
   artifactIds: string[];
   documentIds: string[];
@@ -107,6 +130,13 @@ export interface EvidenceClaim {
   refs: string[];
 }
 
+export interface EvidenceText {
+  ref: string;
+  text?: BlobRef;
+  title: string;
+  version?: number;
+}
+
 export interface ExecutorTask {
   agent?: string;
   branch_id: string;
@@ -125,6 +155,18 @@ export interface ExternalTool {
 }
 
 export type FinishedAs = 'ok' | 'transient' | 'failed' | 'lost' | 'refused' | 'canceled' | 'asked';
+
+export interface GivenQuote {
+  ref: string;
+  text: string;
+}
+
+export interface GivenVerdict {
+  criterion: string;
+  quotes: GivenQuote[];
+  reason: string;
+  verdict: CriterionVerdict;
+}
 
 export type HintType = 'read_documents' | 'read_json';
 
@@ -305,6 +347,7 @@ export interface Metrics {
   tokens_out: number;
   tokens_presumed: number;
   tool_calls: number;
+  verifier?: ModelMetrics;
 }
 
 export interface ModelMetrics {
@@ -409,17 +452,57 @@ export interface RunBudgetWarning {
 
 export interface RunCanceled {
   detail?: string;
+  endState?: EndState;
   messagesNotShown?: string[];
+  outcome?: RunOutcome;
+}
+
+export interface RunCheckRejected {
+  effect: string;
+  errors: string[];
+  quotes?: boolean;
+  response: BlobRef;
+}
+
+export interface RunCheckStarted {
+  check: number;
+  citations: Citation[];
+  forced?: boolean;
+  known?: EvidenceText[];
 }
 
 export interface RunCompleted {
   detail?: string;
+  endState?: EndState;
   messagesNotShown?: string[];
+  outcome?: RunOutcome;
+}
+
+export interface RunCriterionChecked {
+  criterion: string;
+  evidence: CitedEvidence[];
+  model?: string;
+  reason?: string;
+  state: CriterionState;
+}
+
+export interface RunCriterionDecided {
+  by: string;
+  criterion: string;
+  decision: CriterionDecision;
+  note?: string;
+}
+
+export interface RunEvidenceRead {
+  check: number;
+  evidence: EvidenceText[];
 }
 
 export interface RunFailed {
+  endState?: EndState;
   error: string;
   messagesNotShown?: string[];
+  outcome?: RunOutcome;
   stopReason: StopReason;
 }
 
@@ -434,6 +517,8 @@ export interface RunMessageQueued {
   nodeId?: string;
   text: string;
 }
+
+export type RunOutcome = 'partial' | 'claimed' | 'none' | 'verified';
 
 export interface RunPaused {
   branches?: boolean;
@@ -468,6 +553,7 @@ export interface RunQueued {
   budgets: Budgets;
   kind: Kind;
   models: Models;
+  noVerify?: boolean;
   objective: string;
   ownWorkspace?: boolean;
   owner: string;
@@ -495,8 +581,16 @@ export interface RunResumed {
 
 export interface RunStopped {
   detail: string;
+  endState?: EndState;
   messagesNotShown?: string[];
+  outcome?: RunOutcome;
   stopReason: StopReason;
+}
+
+export interface RunVerdictsGiven {
+  effect: string;
+  response: BlobRef;
+  verdicts: GivenVerdict[];
 }
 
 export interface RunWaitingOnUser {
@@ -816,7 +910,12 @@ export interface EventPayloads {
   'run.budget_changed': RunBudgetChanged;
   'run.budget_warning': RunBudgetWarning;
   'run.canceled': RunCanceled;
+  'run.check_rejected': RunCheckRejected;
+  'run.check_started': RunCheckStarted;
   'run.completed': RunCompleted;
+  'run.criterion_checked': RunCriterionChecked;
+  'run.criterion_decided': RunCriterionDecided;
+  'run.evidence_read': RunEvidenceRead;
   'run.failed': RunFailed;
   'run.message_delivered': RunMessageDelivered;
   'run.message_queued': RunMessageQueued;
@@ -829,6 +928,7 @@ export interface EventPayloads {
   'run.report_created': RunReportCreated;
   'run.resumed': RunResumed;
   'run.stopped': RunStopped;
+  'run.verdicts_given': RunVerdictsGiven;
   'run.waiting_on_user': RunWaitingOnUser;
   'task.answer_rejected': TaskAnswerRejected;
   'task.ended': TaskEnded;

@@ -1,6 +1,6 @@
 // The run routes of the API.
 
-import type { Decision, Event as LogEvent } from './events';
+import type { CriterionDecision, Decision, Event as LogEvent } from './events';
 import { get, list, type Page, post, send, withQuery } from './http';
 import type { Budgets, Iteration, NewRun, Run, Snapshot, Workspace } from './shapes';
 
@@ -23,6 +23,10 @@ export const resolve = (id: string, effect: string, decision: Decision): Promise
 
 /** The iterations after the one with this number. */
 export const iterationsAfter = (id: string, after: number): Promise<Iteration[]> => get(withQuery(runPath(id, '/iterations'), { after }));
+/** A person's word on a success criterion. */
+export const decideCriterion = (id: string, criterion: string, decision: CriterionDecision, note?: string): Promise<Run> =>
+  send('PATCH', runPath(id, `/criteria/${encodeURIComponent(criterion)}`), note ? { decision, note } : { decision });
+
 export const workspace = (id: string): Promise<Workspace> => get(runPath(id, '/workspace'));
 export const eventsAfter = (id: string, after: number, limit: number): Promise<LogEvent[]> => list(withQuery(runPath(id, '/events'), { after, limit }));
 export const snapshot = (id: string): Promise<Snapshot> => get(runPath(id, '/snapshot'));

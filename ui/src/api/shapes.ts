@@ -53,6 +53,19 @@ export interface Budgets {
   repeat_limit?: number;
 }
 
+export interface Criterion {
+  checking?: boolean;
+  evidence: { quotes: string[]; ref: string; version?: number; }[];
+  id: string;
+  model?: string;
+  reason?: string;
+  stale: boolean;
+  state: CriterionState;
+  text: string;
+}
+
+export type CriterionState = 'open' | 'claimed' | 'verified' | 'refuted' | 'accepted' | 'rejected';
+
 export interface Delivery {
   attempts: number;
   created_at: string;
@@ -228,6 +241,7 @@ export interface Metrics {
   tokens_out: number;
   tokens_presumed: number;
   tool_calls: number;
+  verifier?: ModelMetrics;
 }
 
 export interface Model {
@@ -267,6 +281,7 @@ export interface NewRun {
   scope?: Scope;
   success_criteria?: string[];
   tools?: string[];
+  verify?: boolean;
 }
 
 export interface NewWebhook {
@@ -460,6 +475,7 @@ export interface Run {
   metrics: Metrics;
   model: string;
   objective: string;
+  outcome: RunOutcome | null;
   owner: string;
   plan: Plan | null;
   project_ids: string[];
@@ -473,7 +489,7 @@ export interface Run {
   status: Status;
   stop_detail: string | null;
   stop_reason: StopReason | null;
-  success_criteria: { id: string; text: string; }[];
+  success_criteria: Criterion[];
   updated_at: string;
   warnings: string[];
   workspace_document_id: string | null;
@@ -485,6 +501,7 @@ export interface Running {
   calls: number;
   estimated_cost_usd: number;
 }
+export type RunOutcome = 'none' | 'partial' | 'verified' | 'claimed';
 
 export type Scope = 'global' | 'project' | 'multi_project';
 

@@ -14,6 +14,7 @@ export const ownFirst = (all: Project[]): Project[] => all.toSorted((a, b) => Nu
 export const createProject = (title: string, description: string): Promise<Project> => post('/api/projects', { title, description });
 export const documents = (query: { project_id?: string; limit: number }): Promise<Doc[]> => list(withQuery('/api/documents', query));
 export const document = (id: string): Promise<Doc> => get(documentPath(id));
+export const setDocument = (doc: Doc, change: { content: string }): Promise<Doc> => send('PATCH', documentPath(doc.id), change, { 'if-match': `"${doc.version}"` });
 export const versions = (id: string): Promise<Version[]> => list(documentPath(id, '/versions'));
 export const entries = (id: string, before: number | undefined, limit: number): Promise<Entry[]> => list(withQuery(documentPath(id, '/entries'), { before, limit }));
 export const tasks = (query: { project_id: string }): Promise<Task[]> => list(withQuery('/api/tasks', query));

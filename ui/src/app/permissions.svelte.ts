@@ -72,6 +72,15 @@ class Permissions {
     return { may: false, why: `You are a viewer of “${watched.title || 'one of its projects'}”: you see this run; its owner and the editors of its projects steer it.` };
   }
 
+  /** Whether the person may change what is in a project. */
+  edit(project: string): Permission {
+    const change = this.change;
+    if (change.may !== true || this.sessionUnknown) return change;
+    const known = this.roleIn(project);
+    if (known === undefined) return NOT_KNOWN;
+    return mayEdit(known.role) ? ALLOWED : { may: false, why: `You are a viewer of “${known.title}”.` };
+  }
+
   private roleIn(id: string): ProjectRole | undefined {
     const known = this.roles.get(id);
     if (!known && !this.asked.has(id)) void this.learn(id);

@@ -91,5 +91,10 @@ export function eventTone({ type, payload }: TextEvent): Tone | null {
   if (/failed$|effect\.unknown|rejected$|refused$/.test(type) || (payload as Payload).ok === false) return 'failed';
   if (type === 'effect.finished' && (payload as Payload).outcome !== 'ok') return 'failed';
   if (/question_asked|waiting_on_user/.test(type)) return 'blocked';
-  return /completed$|^run\.answered$/.test(type) ? 'done' : null;
+  const { state, outcome, progress } = payload as Payload;
+  if (type === 'run.criterion_checked') return state === 'verified' ? 'done' : state === 'refuted' ? 'failed' : null;
+  if (outcome === 'partial' || outcome === 'none') return 'partial';
+  // A run that only says so, and an iteration that brought nothing, are no success.
+  if (type === 'run.completed') return outcome === 'verified' ? 'done' : null;
+  return (/completed$/.test(type) && outcome !== 'no_op' && progress !== false) || type === 'run.answered' ? 'done' : null;
 }

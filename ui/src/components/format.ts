@@ -1,6 +1,6 @@
 // Formats numbers, times and statuses, the same everywhere on the page.
 
-import type { Metrics, NodeStatus, PlanStep, Run, Status, StepStatus, TaskState } from '../api/shapes';
+import type { Metrics, NodeStatus, Outcome, PlanStep, Run, RunOutcome, Status, StepStatus, TaskState } from '../api/shapes';
 import { ended, type Tone } from '../model/statuses';
 
 export { ended };
@@ -46,6 +46,23 @@ export function statusLook(name: string): StatusLook {
   return { tone, mark, label };
 }
 
+/** A completed run by what it came to. Only a verified one looks like success. */
+const CAME_TO: Record<RunOutcome, StatusLook> = {
+  verified: { tone: 'done', mark: '✓', label: 'completed, verified' },
+  claimed: { tone: 'neutral', mark: '◇', label: 'completed, claimed' },
+  partial: { tone: 'partial', mark: '◐', label: 'completed in part' },
+  none: { tone: 'partial', mark: '◐', label: 'completed, nothing made' },
+};
+
+/** Without a known outcome nothing more is said than that it is over. */
+export const completedLook = (outcome: RunOutcome | null | undefined): StatusLook => (outcome ? CAME_TO[outcome] : { ...CAME_TO.claimed, label: 'completed' });
+
+/** Of a node, or of the step that it carries out. */
+export function nodeLook({ status, outcome }: { status: NodeStatus | StepStatus; outcome: Outcome | null }): StatusLook {
+  if (status !== 'completed' || outcome === null || outcome === 'success') return statusLook(status);
+  return outcome === 'partial' ? { tone: 'partial', mark: '◐', label: 'partial' } : { tone: 'neutral', mark: '–', label: 'nothing to do' };
+}
+
 const STOPPED: Record<string, string> = {
   budget_cost: 'the cost limit was reached',
   budget_tokens: 'the token limit was reached',
@@ -66,7 +83,8 @@ export function endReason(run: Pick<Run, 'stop_reason' | 'stop_detail'>): string
 }
 
 /** The status as a person sees it who may or may not answer the run's questions. A run can ask and still work. */
-export function runStatusLook(run: Run, mayAnswer: boolean): StatusLook {
+export function runStatusLook(run: Run, mayAnswer = true): StatusLook {
+  if (run.status === 'completed') return completedLook(run.outcome);
   if (run.status === 'running' && openQuestions(run).length > 0) return { ...statusLook('waiting_on_user'), label: 'running, and asks' };
   return run.status === 'waiting_on_user' && !mayAnswer ? { ...statusLook(run.status), label: 'waits for an answer' } : statusLook(run.status);
 }

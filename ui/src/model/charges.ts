@@ -20,11 +20,14 @@ interface Charge extends Omit<Sums, 'modelCalls'> {
   model: string | null;
   presumed: boolean;
   answered: boolean;
+  /** Whether it was for checking criteria. */
+  verifier: boolean;
 }
 
 const PRESUMED = 1;
 const ANSWERED = 2;
 const TOOL = 4;
+const VERIFIER = 8;
 
 class Counted extends Numbers {
   constructor(private readonly charges: Charges) {
@@ -40,6 +43,8 @@ class Counted extends Numbers {
 
 export class Charges {
   readonly whole: Sums = nothing();
+  /** The part of it that checking criteria cost. */
+  readonly verifier: Sums = nothing();
   tokensPresumed = 0;
   presumedMicros = 0;
   toolCalls = 0;
@@ -64,7 +69,7 @@ export class Charges {
 
   /** A tool call is counted and costs nothing. */
   addToolCall(undoLog: UndoLog, node: number): void {
-    this.add(undoLog, { node, model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, costMicros: 0, presumed: false, answered: false });
+    this.add(undoLog, { node, model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, costMicros: 0, presumed: false, answered: false, verifier: false });
   }
 
   add(undoLog: UndoLog, charge: Charge): void {
@@ -77,7 +82,7 @@ export class Charges {
     this.tokensCached.put(at, charge.tokensCached);
     this.costMicros.put(at, charge.costMicros);
     const tool = charge.model === null ? TOOL : 0;
-    this.flags.put(at, tool | (charge.presumed ? PRESUMED : 0) | (charge.answered ? ANSWERED : 0));
+    this.flags.put(at, tool | (charge.presumed ? PRESUMED : 0) | (charge.answered ? ANSWERED : 0) | (charge.verifier ? VERIFIER : 0));
     undoLog.setNumber(this.counted, at, 1);
   }
 
@@ -103,6 +108,7 @@ export class Charges {
       this.presumedMicros += sums.costMicros;
     }
     addTo(this.whole, sums);
+    if (flags & VERIFIER) addTo(this.verifier, sums);
     const model = this.model.get(at);
     addTo(this.byModel[model], sums);
     this.uses[model] += change;

@@ -1,6 +1,7 @@
 // The fold of events that every kind of run has: questions, messages, limits, calls, cost, working time, the end.
 
 import { micros } from './charges';
+import { checking, foldCriteria, openCriterion } from './fold-criteria';
 import { NONE } from './nodes';
 import type { Question, Report, Status, StopReason } from '../api/shapes';
 import type { EventOf, StoredEvent } from './rows';
@@ -58,6 +59,8 @@ export function foldRun(state: State, event: StoredEvent): void {
       return callUnknown(state, event);
     case 'effect.resolved':
       return setCallState(state, state.calls.names.of(event.payload.effect), IDLE);
+    default:
+      return foldCriteria(state, event);
   }
 }
 
@@ -79,7 +82,6 @@ function queued(state: State, event: EventOf<'run.queued'>): void {
     objective: payload.objective,
     scope: payload.scope,
     project_ids: payload.projectIds ?? [],
-    success_criteria: payload.successCriteria ?? [],
     model: `${balanced.provider}/${balanced.model}`,
     warnings: payload.warnings ?? [],
     owner: payload.owner,
@@ -88,6 +90,7 @@ function queued(state: State, event: EventOf<'run.queued'>): void {
   };
   state.costKnown = prices.every((price) => price != null);
   state.setValue('budgets', payload.budgets);
+  state.setValue('criteria', (payload.successCriteria ?? []).map(openCriterion));
 }
 
 function resumed(state: State, reason: string): void {
@@ -160,7 +163,11 @@ function keep<T>(list: T[], most: number, settled: (item: T) => boolean): T[] {
   return old < 0 ? list : list.toSpliced(old, 1);
 }
 
-function end(state: State, status: Status, reason: StopReason, detail: string | undefined, event: StoredEvent): void {
+type EndEvent = EventOf<'run.completed' | 'run.stopped' | 'run.failed' | 'run.canceled'>;
+
+function end(state: State, status: Status, reason: StopReason, detail: string | undefined, event: EndEvent): void {
+  checking(state, null);
+  state.setValue('endState', event.payload.endState ?? null);
   state.setValue('status', status);
   state.setValue('paused', false);
   state.setValue('stopReason', reason);
@@ -213,6 +220,7 @@ function callFinished(state: State, event: EventOf<'effect.finished'>): void {
       costMicros: micros(settled.costUsd),
       presumed: settled.presumed === true,
       answered: payload.outcome === 'ok',
+      verifier: calls.what.get(call) === 'verifier',
     });
   }
   setCallState(state, call, payload.outcome === 'transient' || payload.outcome === 'lost' ? BACKING_OFF : IDLE);

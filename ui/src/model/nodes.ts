@@ -4,7 +4,7 @@
 import type { Outcome } from '../api/shapes';
 import { Numbers, Values } from './columns';
 import type { UndoLog } from './undo-log';
-import { BLOCKED, FAILED, isTerminal, NODE_STATUSES, ABSENT } from './statuses';
+import { BLOCKED, COMPLETED, FAILED, isTerminal, NO_OP, NODE_STATUSES, ABSENT, PARTIAL } from './statuses';
 
 export const NONE = -1;
 
@@ -21,12 +21,22 @@ class Statuses extends Numbers {
   }
 }
 
+/** Outcomes that know how many of them are partial. */
+class Outcomes extends Values<Outcome | null> {
+  partial = 0;
+
+  override put(at: number, value: Outcome | null): void {
+    this.partial += Number(value === 'partial') - Number(this.get(at) === 'partial');
+    super.put(at, value);
+  }
+}
+
 export class Nodes {
   readonly id = new Values<string>('');
   readonly title = new Values<string>('');
   readonly stepId = new Values<string | null>(null);
   readonly message = new Values<string | null>(null);
-  readonly outcome = new Values<Outcome | null>(null);
+  readonly outcome = new Outcomes(null);
   readonly error = new Values<string | null>(null);
   readonly question = new Values<string | null>(null);
   readonly scratchpad = new Values<string | null>(null);
@@ -76,6 +86,13 @@ export class Nodes {
 
   get count(): number {
     return this.size.get(0);
+  }
+
+  /** Its status, or for one that completed without plain success how it looks instead. */
+  look(at: number): number {
+    const status = this.status.get(at);
+    const outcome = status === COMPLETED ? this.outcome.get(at) : null;
+    return outcome === 'partial' ? PARTIAL : outcome === 'no_op' ? NO_OP : status;
   }
 
   /** The index of a node that exists at this moment. */

@@ -1,7 +1,7 @@
 // Rows that the run model gives to pages, and stored events as the folds read them.
 
 import type { EventPayloads, Event } from '../api/events';
-import type { Metrics, Node, Role, Run, Snapshot as Given, StepStatus } from '../api/shapes';
+import type { Metrics, Node, Outcome, Role, Run, Snapshot as Given, StepStatus } from '../api/shapes';
 
 type WithoutHash<E> = E extends unknown ? Omit<E, 'hash' | 'actor'> & Partial<Pick<Event, 'hash' | 'actor'>> : never;
 /** One stored event; its type says which payload it has. A log may also hold types that this page does not know: folds ignore them. */
@@ -37,6 +37,8 @@ export interface StepRow {
   title: string;
   status: StepStatus;
   child_node_id: string | null;
+  /** What the node came to that carries it out. */
+  outcome: Outcome | null;
 }
 
 export interface ArtifactRow {

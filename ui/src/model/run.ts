@@ -152,6 +152,13 @@ export class Run {
     return at === NONE ? [] : this.state.artifacts.get(at);
   }
 
+  /** The node that made an artifact. */
+  nodeOfArtifact(id: string): string | undefined {
+    const { nodes, artifacts } = this.state;
+    for (let at = 0; at < nodes.count; at++) if (artifacts.get(at).some((artifact) => artifact.artifact_id === id)) return nodes.id.get(at);
+    return undefined;
+  }
+
   iterations(): readonly Iteration[] {
     return this.state.value('iterations');
   }

@@ -2,6 +2,7 @@
 
 import type { Metrics } from '../api/shapes';
 import { metricsOf } from './charges';
+import { outcome } from './fold-criteria';
 import { NONE } from './nodes';
 import type { NodeRow, RunRow, StepRow } from './rows';
 import { type State, UNKNOWN } from './state';
@@ -11,6 +12,8 @@ import { COMPLETED, FAILED, isActive, isTerminal, NODE_STATUSES, ROLES } from '.
 export interface Stats {
   nodes: number;
   completed: number;
+  /** Completed in part; they do not count as completed. */
+  partial: number;
   active: number;
   failed: number;
 }
@@ -29,6 +32,8 @@ export function runRow(state: State, at: number): RunRow | null {
     ...brief,
     status: state.status(),
     activity: activity(state),
+    outcome: outcome(state),
+    success_criteria: [...state.value('criteria')],
     stop_reason: state.value('stopReason'),
     stop_detail: state.value('stopDetail'),
     iteration: state.value('iteration'),
@@ -58,12 +63,14 @@ function metrics(state: State): Metrics {
     tool_calls: charges.toolCalls,
     no_progress_streak: state.value('noProgress'),
     by_model: charges.modelsUsed(),
+    ...(Object.values(charges.verifier).some((sum) => sum !== 0) ? { verifier: metricsOf(charges.verifier) } : {}),
   };
 }
 
 function activity(state: State): string {
   const status = state.status();
   if (status === 'queued') return 'waiting for a worker';
+  if (state.value('check') !== null && status !== 'paused') return 'checking the criteria';
   if (status === 'running' && state.value('providerWait') !== null) return 'waiting: provider';
   if (status === 'running' && state.brief?.kind === 'task') return stepping(state);
   if (status === 'running') return state.brief?.kind === 'tree' ? growing(state) : iterating(state);
@@ -156,14 +163,14 @@ export function active(state: State): number[] {
 }
 
 export function stats(state: State): Stats {
-  const { count, counts } = state.nodes;
+  const { count, counts, outcome } = state.nodes;
   const active = counts.reduce((sum, nodes, status) => sum + (isActive(status) ? nodes : 0), 0);
-  return { nodes: count, completed: counts[COMPLETED], active, failed: counts[FAILED] };
+  return { nodes: count, completed: counts[COMPLETED] - outcome.partial, partial: outcome.partial, active, failed: counts[FAILED] };
 }
 
 export function stepRows(state: State, node: number): StepRow[] {
   if (node === NONE) return [];
-  return state.steps.plan(node).steps.map((step) => state.steps.row(step, (child) => state.nodes.id.get(child)));
+  return state.steps.plan(node).steps.map((step) => state.steps.row(step, state.nodes));
 }
 
 export function unknownCalls(state: State): UnknownCall[] {

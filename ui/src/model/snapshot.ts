@@ -2,8 +2,9 @@
 // later events, or with the whole log when somebody looks back.
 
 import { addTo, micros, sumsOf } from './charges';
+import { type Check, endStateBehind } from './fold-criteria';
 import { NONE } from './nodes';
-import type { NodeColumns, StepColumns } from '../api/shapes';
+import type { Criterion, NodeColumns, StepColumns } from '../api/shapes';
 import type { Snapshot } from './rows';
 import { type Phase, State } from './state';
 import { NODE_STATUSES, numberOf, ROLES, STEP_STATUSES } from './statuses';
@@ -17,8 +18,8 @@ export function startFrom(snapshot: Snapshot): State {
 }
 
 function startRun(state: State, { run, iterations }: Snapshot): void {
-  const { id, kind, objective, scope, project_ids, success_criteria, model, warnings, owner, workspace_project_id, agent, max_steps } = run;
-  state.brief = { id, kind, objective, scope, project_ids, success_criteria, model, warnings, owner, workspace_project_id, ...(agent ? { agent, max_steps } : {}) };
+  const { id, kind, objective, scope, project_ids, model, warnings, owner, workspace_project_id, agent, max_steps } = run;
+  state.brief = { id, kind, objective, scope, project_ids, model, warnings, owner, workspace_project_id, ...(agent ? { agent, max_steps } : {}) };
   state.costKnown = run.metrics.cost_known;
   state.createdAt = Date.parse(run.created_at);
   state.calls.orphansBackingOff = run.activity.endsWith('(retrying)') ? 1 : 0;
@@ -32,6 +33,9 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
     endedAt: run.ended_at,
     budgets: run.budgets,
     questions: run.questions,
+    criteria: run.success_criteria,
+    check: checkIn(run.success_criteria),
+    endState: endStateBehind(run.outcome, run.status === 'completed', run.success_criteria),
     plan: run.plan,
     report: run.report,
     providerWait: run.activity === 'waiting: provider' ? {} : null,
@@ -52,10 +56,17 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
 function startCharges(state: State, metrics: Snapshot['run']['metrics']): void {
   const { charges } = state;
   addTo(charges.whole, sumsOf(metrics));
+  if (metrics.verifier) addTo(charges.verifier, sumsOf(metrics.verifier));
   charges.tokensPresumed = metrics.tokens_presumed;
   charges.presumedMicros = micros(metrics.cost_presumed_usd);
   charges.toolCalls = metrics.tool_calls;
   for (const [model, sums] of Object.entries(metrics.by_model)) charges.startFrom(model, sums);
+}
+
+/** The check in progress, with what it still has to judge; what it has read already shows in none of the rows. */
+function checkIn(criteria: readonly Criterion[]): Check | null {
+  const open = criteria.filter((known) => known.checking).map((known) => known.id);
+  return open.length === 0 ? null : { citations: [], evidence: [], forced: true, read: true, open };
 }
 
 function phaseIn(activity: string, status: string): Phase {

@@ -5,7 +5,9 @@ import { Charges } from './charges';
 import { Names, Numbers, Series, Values } from './columns';
 import { UndoLog } from './undo-log';
 import { Nodes } from './nodes';
-import type { Iteration, Limits, Plan, Question, Report, Status, StopReason } from '../api/shapes';
+import type { EndState } from '../api/events';
+import type { Criterion, Iteration, Limits, Plan, Question, Report, Status, StopReason } from '../api/shapes';
+import type { Check } from './fold-criteria';
 import type { ArtifactRow, MessageRow, RunRow, StoredEvent } from './rows';
 import { ended } from './statuses';
 import { Steps } from './steps';
@@ -68,6 +70,10 @@ const INITIAL = {
   // A log's first event sets them all; before it there is no run to limit.
   budgets: {} as Limits,
   questions: [] as readonly Question[],
+  criteria: [] as readonly Criterion[],
+  check: null as Check | null,
+  /** What the run left when it ended; absent in logs of versions that knew no outcome. */
+  endState: null as EndState | null,
   plan: null as Plan | null,
   report: null as Report | null,
   providerWait: null as unknown,
@@ -140,4 +146,4 @@ export class State {
 }
 
 /** What a run was given at its start: the fields of the run object that never change. */
-type Brief = Pick<RunRow, 'id' | 'kind' | 'objective' | 'scope' | 'project_ids' | 'success_criteria' | 'model' | 'warnings' | 'owner' | 'workspace_project_id' | 'agent' | 'max_steps'>;
+type Brief = Pick<RunRow, 'id' | 'kind' | 'objective' | 'scope' | 'project_ids' | 'model' | 'warnings' | 'owner' | 'workspace_project_id' | 'agent' | 'max_steps'>;

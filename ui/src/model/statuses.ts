@@ -1,6 +1,6 @@
 // The statuses and roles of the API as small numbers for columns, and the tone each status of a node is shown in.
 
-import type { NodeStatus, Role, Status, StepStatus } from '../api/shapes';
+import type { CriterionState, NodeStatus, Role, Status, StepStatus } from '../api/shapes';
 
 export const NODE_STATUSES = ['planning', 'delegating', 'executing', 'waiting', 'aggregating', 'blocked', 'completed', 'failed', 'canceled', 'superseded'] as const satisfies readonly NodeStatus[];
 
@@ -14,14 +14,19 @@ export const COMPLETED = 6;
 export const FAILED = 7;
 export const CANCELED = 8;
 
-/** Tones: the colour groups of statuses; people also filter by them. */
-export const TONES = ['active', 'waiting', 'blocked', 'done', 'failed', 'canceled'] as const;
+/** How a completed node looks that did a part of its work, or had none to do: numbers after those of the statuses. */
+export const PARTIAL = 10;
+export const NO_OP = 11;
+
+/** Tones: the colour groups of what nodes and runs look like. */
+export const TONES = ['active', 'waiting', 'blocked', 'done', 'neutral', 'partial', 'failed', 'canceled'] as const;
 export type Tone = (typeof TONES)[number];
 
-const TONE_OF: readonly Tone[] = ['active', 'active', 'active', 'waiting', 'active', 'blocked', 'done', 'failed', 'canceled', 'canceled'];
+const TONE_OF: readonly Tone[] = ['active', 'active', 'active', 'waiting', 'active', 'blocked', 'done', 'failed', 'canceled', 'canceled', 'partial', 'neutral'];
 
-export function toneOf(status: number): Tone {
-  return TONE_OF[status];
+/** The tone of a status, or of what a node looks like. */
+export function toneOf(look: number): Tone {
+  return TONE_OF[look];
 }
 
 export function isTerminal(status: number): boolean {
@@ -40,6 +45,9 @@ export function isTentative(status: number): boolean {
 
 /** Whether a run has ended; a stopped or failed one can be continued. */
 export const ended = (status: Status): boolean => ['completed', 'stopped', 'canceled', 'failed'].includes(status);
+
+/** Whether a criterion was verified, or accepted by a person. */
+export const holds = ({ state }: { state: CriterionState }): boolean => state === 'verified' || state === 'accepted';
 
 export const ROLES = ['planner', 'executor'] as const satisfies readonly Role[];
 

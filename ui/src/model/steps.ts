@@ -3,7 +3,7 @@
 
 import { Numbers, Values } from './columns';
 import type { UndoLog } from './undo-log';
-import { NONE } from './nodes';
+import { NONE, type Nodes } from './nodes';
 import type { StepRow } from './rows';
 import { numberOf, STEP_COMPLETED, STEP_PENDING, STEP_STATUSES } from './statuses';
 
@@ -92,7 +92,7 @@ export class Steps {
     if (step !== NONE) undoLog.setNumber(this.child, step, child);
   }
 
-  row(step: number, idOf: (node: number) => string): StepRow {
+  row(step: number, nodes: Nodes): StepRow {
     const child = this.child.get(step);
     return {
       id: this.id.get(step),
@@ -100,7 +100,8 @@ export class Steps {
       step_index: this.step.get(step),
       title: this.title.get(step),
       status: STEP_STATUSES[this.status.get(step)],
-      child_node_id: child === NONE ? null : idOf(child),
+      child_node_id: child === NONE ? null : nodes.id.get(child),
+      outcome: child === NONE ? null : nodes.outcome.get(child),
     };
   }
 }

@@ -41,7 +41,7 @@ export class Cards {
   key(entry: Entry, near: boolean, now: number): string {
     if (typeof entry !== 'number') return entry.kind === 'stub' ? stubLine(this.state, entry) : entry.title;
     const { nodes } = this.state;
-    const shape = `${nodes.status.get(entry)} ${nodes.role.get(entry)} ${this.folding.isFolded(entry)} ${nodes.failed.get(entry) > 0}`;
+    const shape = `${nodes.look(entry)} ${nodes.role.get(entry)} ${this.folding.isFolded(entry)} ${nodes.failed.get(entry) > 0}`;
     return near ? `${shape} ${this.line(entry, now)}` : shape;
   }
 
@@ -54,14 +54,14 @@ export class Cards {
 
   /** One line of text beside a card that is too small for text of its own. */
   name(node: number): string {
-    return this.lines.fit(`${SIGN[this.state.nodes.status.get(node)]} ${this.state.nodes.title.get(node)}`.trim());
+    return this.lines.fit(`${SIGN[this.state.nodes.look(node)]} ${this.state.nodes.title.get(node)}`.trim());
   }
 
   private drawCard(context: Context, node: number, now: number): void {
     const { palette } = this;
     const { nodes } = this.state;
     const status = nodes.status.get(node);
-    const tone = toneOf(status);
+    const tone = toneOf(nodes.look(node));
     this.drawStack(context, node, tone);
     this.drawShape(context, CARD_HEIGHT, palette.soft[tone], palette.tone[tone], isTentative(status) ? [5, 4] : null);
     this.drawBadge(context, node, tone);
@@ -76,15 +76,15 @@ export class Cards {
 
   private drawPill(context: Context, node: number): void {
     const { palette } = this;
-    const status = this.state.nodes.status.get(node);
-    const tone = toneOf(status);
+    const look = this.state.nodes.look(node);
+    const tone = toneOf(look);
     const line = CARD_HEIGHT / 2 + 7;
     this.drawStack(context, node, tone);
-    this.drawShape(context, CARD_HEIGHT, palette.soft[tone], palette.tone[tone], isTentative(status) ? [6, 5] : null, 2.5);
+    this.drawShape(context, CARD_HEIGHT, palette.soft[tone], palette.tone[tone], isTentative(look) ? [6, 5] : null, 2.5);
     context.font = palette.fonts.pill;
     context.fillStyle = palette.tone[tone];
     context.fillText(this.letter(node), 11, line);
-    if (SIGN[status]) context.fillText(SIGN[status], CARD_WIDTH - 24, line);
+    if (SIGN[look]) context.fillText(SIGN[look], CARD_WIDTH - 24, line);
     context.fillStyle = palette.ink;
     context.fillText(this.shortTitles.fit(this.state.nodes.title.get(node)), 31, line);
   }

@@ -4,7 +4,7 @@
 import { Numbers } from '../model/columns';
 import { NONE, type Nodes } from '../model/nodes';
 import type { State } from '../model/state';
-import { FAILED, isActive, isTerminal, BLOCKED, STEP_PENDING } from '../model/statuses';
+import { FAILED, isActive, isTerminal, BLOCKED, PARTIAL, STEP_PENDING } from '../model/statuses';
 
 /** A card that is not a node: a stub for several quiet nodes, or a ghost for a planned step. */
 export interface Placeholder {
@@ -184,11 +184,11 @@ export class Folding {
     return before.length !== after.length || after.some((entry, at) => entry !== before[at]);
   }
 
-  /** Whether a node gets its own card: it works, failed, is blocked or selected, or has children. */
+  /** Whether a node gets its own card: it works, failed or did a part, is blocked or selected, or has children. */
   private isQuiet(node: number): boolean {
     const { nodes } = this;
-    const status = nodes.status.get(node);
-    if (status === FAILED || status === BLOCKED || this.hasChildren(node) || node === this.selected) return false;
+    const status = nodes.look(node);
+    if (status === FAILED || status === BLOCKED || status === PARTIAL || this.hasChildren(node) || node === this.selected) return false;
     // A node that waits for its first call does not work yet.
     return !isActive(status) || (Number.isNaN(nodes.started.get(node)) && nodes.inFlight.get(node) === 0);
   }

@@ -27,19 +27,18 @@ export function lasted(state: State, node: number, now: number): number {
   return (Number.isNaN(ended) ? now : ended) - started;
 }
 
-const WORD: Record<string, string> = { completed: 'done', aggregating: 'joining' };
-export const SIGN = ['', '', '', '', '', '?', '✓', '✗', '⊘', '⊘'];
+const WORD: readonly string[] = [...NODE_STATUSES, 'partial', 'nothing to do'].map((status) => ({ completed: 'done', aggregating: 'joining' })[status] ?? status);
+export const SIGN = ['', '', '', '', '', '?', '✓', '✗', '⊘', '⊘', '◐', '–'];
 
 export function statusWord(state: State, node: number): string {
   if (state.nodes.paused.get(node)) return 'paused';
-  const status = NODE_STATUSES[state.nodes.status.get(node)];
-  return WORD[status] ?? status;
+  return WORD[state.nodes.look(node)];
 }
 
 /** The second line of a card: what the node does, how long, and at what cost. */
 export function statusParts(state: State, node: number, now: number): string[] {
   const { nodes } = state;
-  const sign = SIGN[nodes.status.get(node)];
+  const sign = SIGN[nodes.look(node)];
   const parts = [sign ? `${sign} ${statusWord(state, node)}` : statusWord(state, node)];
   const time = lasted(state, node, now);
   if (time >= 1000) parts.push(duration(time));

@@ -68,7 +68,7 @@ export class Overview {
   square(nodes: Nodes, palette: Palette, node: number): void {
     if (node >= this.count || node >= nodes.count) return;
     const { ratio, pixels } = this;
-    const colour = this.pixel(palette.tone[toneOf(nodes.status.get(node))]);
+    const colour = this.pixel(palette.tone[toneOf(nodes.look(node))]);
     const size = (this.size - (this.size > 4 ? 1 : 0)) * ratio;
     const row = this.width * ratio;
     const start = this.y[node] * ratio * row + this.x[node] * ratio;

@@ -181,7 +181,7 @@ export class Painter {
   }
 
   private colourOf(entry: number | Placeholder): string {
-    return typeof entry === 'number' ? this.palette.tone[toneOf(this.state.nodes.status.get(entry))] : this.palette.line;
+    return typeof entry === 'number' ? this.palette.tone[toneOf(this.state.nodes.look(entry))] : this.palette.line;
   }
 
   /** At a small zoom only selected and found nodes have a title, in a readable size. */
@@ -215,8 +215,8 @@ export class Painter {
   }
 
   private isNamed(node: number, look: DrawOptions): boolean {
-    const tone = toneOf(this.state.nodes.status.get(node));
-    return node === look.selected || look.found.has(node) || tone === 'active' || tone === 'failed' || tone === 'blocked';
+    const tone = toneOf(this.state.nodes.look(node));
+    return node === look.selected || look.found.has(node) || ['active', 'failed', 'blocked', 'partial'].includes(tone);
   }
 }
 

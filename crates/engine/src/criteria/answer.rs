@@ -1,7 +1,7 @@
 //! What the verifier answers.
 
 use crate::answer::{CheckedAnswer, nullable, too_many};
-use crate::facts::evidence::{GivenQuote, GivenVerdict, Verdict};
+use crate::facts::evidence::{CriterionVerdict as Verdict, GivenQuote, GivenVerdict};
 use crate::model::Role;
 use crate::shorten;
 use serde::Deserialize;

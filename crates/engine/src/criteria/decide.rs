@@ -6,7 +6,7 @@ use super::check::{Check, CheckPart};
 use super::request::verifier_call;
 use crate::blob::BlobRef;
 use crate::effect::{CheckWork, EffectId, ModelReply, QuoteToFind, ToolOutcome, Work};
-use crate::facts::evidence::{CriterionState, EvidenceText, GivenQuote, GivenVerdict, Verdict};
+use crate::facts::evidence::{CriterionState, CriterionVerdict as Verdict, EvidenceText, GivenQuote, GivenVerdict};
 use crate::facts::run::{CheckRejected, CriterionChecked, EvidenceRead, VerdictsGiven};
 use crate::model::Role;
 use crate::run::{Facts, Input, Shared, Want};

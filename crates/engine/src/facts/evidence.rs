@@ -25,7 +25,7 @@ words! {
 
 words! {
     /// What the verifier says of one criterion.
-    Verdict { Met = "met", NotMet = "not_met", CannotTell = "cannot_tell" }
+    CriterionVerdict { Met = "met", NotMet = "not_met", CannotTell = "cannot_tell" }
 }
 
 words! {
@@ -89,7 +89,7 @@ pub struct GivenVerdict {
     pub criterion: String,
     pub quotes: Vec<GivenQuote>,
     pub reason: String,
-    pub verdict: Verdict,
+    pub verdict: CriterionVerdict,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

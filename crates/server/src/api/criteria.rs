@@ -7,6 +7,7 @@ use engine::criteria::CriterionRecord;
 use engine::facts::evidence::{CitedEvidence, CriterionDecision};
 use engine::ids::RunId;
 use engine::run::Command;
+use runtime::ports::StoreError;
 use std::collections::HashMap;
 use uuid::Uuid;
 
@@ -45,7 +46,10 @@ async fn decide(
 
 /// Marks criteria that cite a document or task in another version than it has now. Only the numbers are compared, so this reads
 /// them whoever asks: the run, which the caller sees, names the old ones.
-pub(super) async fn mark_stale<'a>(app: &AppState, rows: impl IntoIterator<Item = &'a mut RunRow>) -> ApiResult<()> {
+pub(super) async fn mark_stale<'a>(
+    app: &AppState,
+    rows: impl IntoIterator<Item = &'a mut RunRow>,
+) -> Result<(), StoreError> {
     let mut rows: Vec<&mut RunRow> = rows.into_iter().collect();
     let cited = rows.iter().flat_map(|row| &row.success_criteria).flat_map(|criterion| &criterion.evidence);
     let ids: Vec<Uuid> = cited.filter_map(|cited| versioned(cited).map(|(id, _)| id)).collect();

@@ -6,7 +6,7 @@ use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::problems::Problem;
 use super::stream::{EventStream, FrameQueue, RETRY_MS, aside};
 use super::tail::{Tail, TailItem};
-use super::{ApiResult, AppState, auth};
+use super::{ApiResult, AppState, auth, criteria};
 use axum::body::Bytes;
 use engine::ids::{ActorId, RunId};
 use engine::time::Timestamp;
@@ -259,8 +259,9 @@ impl Multiplex {
 
     async fn run(&mut self, run: RunId) -> Result<Option<(&'static str, String)>, StoreError> {
         Ok(match self.app.store.run(&self.scope, run).await? {
-            Some(row) => {
+            Some(mut row) => {
                 self.known_runs.insert(run);
+                criteria::mark_stale(&self.app, [&mut row]).await?;
                 serde_json::to_string(&row).ok().map(|json| ("run", json))
             }
             None => self.known_runs.remove(&run).then(|| ("run_gone", format!("{{\"id\":\"{run}\"}}"))),

@@ -239,6 +239,7 @@ mod tests {
         for log in [
             "crates/engine/tests/golden/homework_log",
             "crates/engine/tests/golden/tree_log",
+            "ui/tests/logs/rehearsed-homework",
             "ui/tests/logs/scripted-tree",
         ] {
             let (mut event_lines, mut types) = (EventLines::default(), HashSet::new());

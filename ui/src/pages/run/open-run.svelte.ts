@@ -28,7 +28,12 @@ export class OpenRun {
   readonly writings = new Writings();
   readonly figures: Figures;
   /** The run as shown: folded here, or from the list until that is done. */
-  readonly row = $derived.by(() => (this.opened ? (this.seen.row() as RunObject | null) : null) ?? runs.byId.get(this.id) ?? null);
+  readonly row = $derived.by(() => {
+    const [folded, known] = [this.opened ? (this.seen.row() as RunObject | null) : null, runs.byId.get(this.id) ?? null];
+    if (folded === null || folded.last_seq !== known?.last_seq) return folded ?? known;
+    // Only the server knows whether what was checked has changed since.
+    return { ...folded, outcome: known.outcome, success_criteria: known.success_criteria };
+  });
   private unfollow: (() => void) | null = null;
   private closed = false;
 
