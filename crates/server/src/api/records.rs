@@ -56,7 +56,8 @@ pub(super) fn metrics() -> Schema {
         tokens_in: count(), tokens_out: count(), tokens_cached: count(), tokens_presumed: count(),
         cost_usd: amount(), cost_presumed_usd: amount(), cost_known: flag(), running_ms: count(),
         llm_calls: count(), tool_calls: count(), no_progress_streak: count(),
-        by_model: map_of(run_schemas::model_metrics()),
+        by_model: map_of(run_schemas::model_metrics());
+        outside_iterations: open(),
     }
 }
 
@@ -96,9 +97,10 @@ pub(super) fn node() -> Schema {
 
 pub(super) fn artifact() -> Schema {
     record! { "Artifact":
-        id: id(), run_id: id(), node_id: id(), artifact_type: one_of(["document", "json", "summary", "other"]),
+        id: id(), run_id: id(), node_id: nullable(id()), artifact_type: one_of(["document", "json", "summary", "other"]),
         document_id: nullable(id()), json_payload: anything(), content: anything(), is_primary: flag(),
-        label: text(), created_at: time(),
+        label: text(), created_at: time();
+        task_id: nullable(id()), change: one_of(["created", "updated"]), iteration: count(), branch_id: nullable(text()),
     }
 }
 
