@@ -113,7 +113,8 @@ impl Pages<'_> {
     }
 
     async fn projects(&self) -> Result<Page, StoreError> {
-        let projects = self.store.projects(&self.reader.scope, None, MAX_ITEMS_LISTED).await?;
+        let mut projects = self.store.projects(&self.reader.scope, None, MAX_ITEMS_LISTED).await?;
+        projects.retain(|project| !project.is_run_workspace());
         let lines = projects.iter().map(|project| item(PageSubject::Project(project.id), &project.title, "")).collect();
         let page = Page::new(200, PageSubject::Projects, "Projects").data("projects", project_list(&projects));
         Ok(page.paragraph(listed(lines, "There is no project that you may see.")))

@@ -221,6 +221,8 @@ pub struct TaskFilter {
 pub struct SearchFilter {
     /// Of these kinds only; of all when empty.
     pub kinds: Vec<HitKind>,
+    /// Only documents of this type: the one way to find the platform's own, the entries of scratchpads included.
+    pub type_key: Option<String>,
     pub project_id: Option<ProjectId>,
     /// Only what this run made.
     pub run_id: Option<RunId>,
@@ -275,7 +277,8 @@ pub trait Library: Send + Sync + 'static {
     /// Oldest first.
     async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError>;
     async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError>;
-    /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
+    /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are
+    /// left out, unless their type is asked for.
     async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError>;
 
     /// By id or handle.

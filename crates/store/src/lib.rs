@@ -27,6 +27,7 @@ mod maintenance;
 pub mod members;
 mod migrate;
 pub mod notifications;
+mod platform_search;
 mod postgres;
 mod quota_cache;
 mod records;

@@ -10,7 +10,7 @@ use engine::blob::Hash;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::member_role::MemberRole;
 use engine::run::Status;
-use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task};
+use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task, WORKSPACE_OF_RUN};
 use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, RunFilter, SearchFilter, Slice, TaskFilter};
 use runtime::search_terms as terms;
@@ -40,6 +40,19 @@ impl SqlStore {
 }
 
 impl SqlStore {
+    /// As `projects`, without those that a run made for itself and nobody has described anew.
+    pub async fn projects_without_workspaces(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError> {
+        let mut query = visible(records::PROJECT, "id", scope);
+        query.push(" AND (made_run IS NULL OR description <> ").bind(WORKSPACE_OF_RUN).push(" || made_run)");
+        older(&mut query, before);
+        self.all(newest(query, limit), records::project).await
+    }
+
     /// The documents by the conditions that SQL can check. The caller checks properties, which are JSON.
     async fn listed(&self, scope: &Scope, filter: &DocumentFilter) -> Result<Vec<Document>, StoreError> {
         let mut query = visible(records::LISTED_DOCUMENT, "project_id", scope);
@@ -167,6 +180,7 @@ impl Library for SqlStore {
         query.bind(id(document)).push(" ORDER BY position, key");
         let entries = self.all(query, |row| row.text(0).map(str::to_owned)).await?;
         if !entries.is_empty() {
+            found.version += entries.len() as i64;
             // What a scratchpad was created with comes before its entries.
             let opening = Some(found.content).filter(|opening| !opening.is_empty());
             found.content = opening.into_iter().chain(entries).collect::<Vec<_>>().join("\n\n");
@@ -203,16 +217,21 @@ impl Library for SqlStore {
         let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for kind in [HitKind::Document, HitKind::Task, HitKind::Project] {
-            if !filter.kinds.is_empty() && !filter.kinds.contains(&kind) {
+            let only_documents = filter.type_key.is_some() && kind != HitKind::Document;
+            if only_documents || !filter.kinds.is_empty() && !filter.kinds.contains(&kind) {
                 continue;
             }
             let (select, column) = searched(kind);
             let mut query = visible(select, column, scope);
             equals(&mut query, column, filter.project_id.map(id));
             equals(&mut query, "made_run", filter.run_id.map(id));
+            equals(&mut query, "type_key", filter.type_key.clone().map(Value::from));
             older(&mut query, filter.before);
             containing(&mut query, &needles);
             found.extend(self.all(newest(query, filter.limit), hit).await?);
+        }
+        if filter.type_key.is_some() {
+            found.extend(self.search_platform(scope, &needles, &filter).await?);
         }
         found.sort_by_key(|hit| std::cmp::Reverse(hit.id));
         found.truncate(page(filter.limit));

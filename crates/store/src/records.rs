@@ -147,8 +147,9 @@ pub(crate) fn versioned_project(row: &Row) -> Result<Versioned<Project>, StoreEr
 pub(crate) const DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
     made_run, made_seq, run_id, seq, actor FROM onto_documents";
 /// The same without the content, which lists do not show.
-pub(crate) const LISTED_DOCUMENT: &str =
-    "SELECT id, project_id, title, type_key, '' AS content, props, version, created_at, updated_at FROM onto_documents";
+/// Of a scratchpad every entry is a new version.
+pub(crate) const LISTED_DOCUMENT: &str = "SELECT id, project_id, title, type_key, '' AS content, props, version + (SELECT COUNT(*) FROM onto_document_entries e \
+    WHERE e.document_id = onto_documents.id) AS version, created_at, updated_at FROM onto_documents";
 
 pub(crate) fn document(row: &Row) -> Result<Document, StoreError> {
     Ok(Document {

@@ -95,8 +95,12 @@ impl State {
             });
         }
         self.write_summary(shared, closing, facts);
-        let planned = self.current.planned.as_ref();
         let lost = closing.lost.map(str::to_owned);
+        let summary = match (&self.current.planned, closing) {
+            (Some(planned), _) => planned.progress_summary.clone(),
+            (None, Closing { lost: None, verdict: Verdict::Stop { detail, .. }, .. }) => detail.clone(),
+            (None, _) => lost.clone().unwrap_or_default(),
+        };
         facts.push(fact::IterationCompleted {
             iteration: self.iteration,
             started_at: self.current.started_at,
@@ -104,7 +108,7 @@ impl State {
             metrics,
             artifacts: self.current.artifacts.clone(),
             results: self.results(),
-            summary: planned.map(|planned| planned.progress_summary.clone()).or(lost.clone()).unwrap_or_default(),
+            summary,
             evidence,
             exit_refused: !closing.objections.is_empty(),
             lost,

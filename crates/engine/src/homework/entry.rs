@@ -36,7 +36,7 @@ pub(super) fn iteration(state: &State, closing: &Closing<'_>) -> String {
     match (planned, closing.lost) {
         (Some(planned), _) => text.push_str(&planned.progress_summary),
         (None, Some(why)) => {
-            let _ = write!(text, "The planner gave no usable answer: {}", line(why));
+            let _ = write!(text, "There is no usable answer of the planner: {}", line(why));
         }
         (None, None) => text.push_str("The planner had not answered yet."),
     }

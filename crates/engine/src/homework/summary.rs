@@ -38,7 +38,7 @@ impl State {
 
     fn failures(&self, closing: &Closing<'_>) -> Vec<String> {
         let current = &self.current;
-        let lost = closing.lost.map(|why| format!("the planner gave no usable answer: {}", line(why)));
+        let lost = closing.lost.map(|why| format!("there was no usable answer of the planner: {}", line(why)));
         let broken_off = match closing.verdict {
             Verdict::Stop { reason, detail } if reason.breaks_off() => {
                 Some(format!("{}: {}", reason.name(), line(detail)))

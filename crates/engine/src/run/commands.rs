@@ -283,10 +283,7 @@ impl Run {
                 self.proceed(now);
                 Ok(())
             }
-            Status::WaitingOnUser => refuse(
-                "waiting_on_user",
-                format!("run {} waits for an answer, not for resume: answer its question", self.shared.id),
-            ),
+            Status::WaitingOnUser => self.waits_for_an_answer(),
             Status::Stopped | Status::Failed => self.continue_with(&BudgetPatch::default(), None, actor, now),
             Status::Queued | Status::Running => {
                 if self.shared.waits_for_provider().is_some() {
@@ -300,6 +297,12 @@ impl Run {
                 format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
             ),
         }
+    }
+
+    fn waits_for_an_answer<T>(&self) -> Result<T, Refusal> {
+        let why =
+            format!("run {} waits for an answer, and only that lets it go on: answer its question", self.shared.id);
+        refuse("waiting_on_user", why)
     }
 
     fn cancel(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
@@ -408,6 +411,8 @@ impl Run {
                     format!("run {} is {status}; start a new run to go on from it", self.shared.id),
                 );
             }
+            // Limits may be raised while it waits; nothing else would come of it.
+            Status::WaitingOnUser if *patch == BudgetPatch::default() => return self.waits_for_an_answer(),
             _ => {
                 message.as_deref().map_or(Ok(()), check_message)?;
                 self.set_budgets(patch, actor, now)?;

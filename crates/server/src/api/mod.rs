@@ -18,6 +18,7 @@ mod events;
 mod example;
 mod fanout;
 mod heartbeat;
+mod homework_parts;
 mod idempotency;
 mod inbox;
 mod invitations;

@@ -31,7 +31,7 @@ pub(crate) fn plan() -> Schema {
 
 pub(crate) fn iteration() -> Schema {
     record! { "Iteration":
-        run_id: id(), iteration: count(), status: one_of(["running", "completed"]), summary: text(),
+        run_id: id(), iteration: count(), status: one_of(["running", "completed", "canceled", "failed"]), summary: text(),
         progress: flag(), metrics: nullable(metrics()), artifacts: nullable(made()), started_at: time(),
         ended_at: nullable(time());
         running: running(),
@@ -48,7 +48,16 @@ fn made() -> Schema {
     let named_list = || list_of(named("Named", record([("id", id()), ("title", text())], [])));
     record! { "Made":
         created_documents: named_list(), updated_documents: named_list(), created_tasks: named_list(),
-        updated_tasks: named_list(), created_edges: named_list(),
+        updated_tasks: named_list(), created_edges: named_list();
+        tool_results: list_of(result()), executor_results: list_of(result()),
+    }
+}
+
+/// What a call or an executor of an iteration brought.
+fn result() -> Schema {
+    record! { "IterationResult":
+        name: text(), ok: flag(), summary: text();
+        call_id: text(), branch_id: text(), event: count(),
     }
 }
 
