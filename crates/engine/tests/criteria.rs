@@ -400,6 +400,38 @@ fn h1_a_step_whose_executor_failed_is_not_done() {
 }
 
 #[test]
+fn h1_a_failed_step_is_not_made_good_by_its_branch_at_another_step() {
+    // Given branch b1 failed at s1, then only talks about s2, and a planner that calls both done and leaves
+    let planner = |iteration: usize| {
+        let mut answer = leaving(iteration);
+        let status = if iteration == 1 { "doing" } else { "done" };
+        answer["plan"]["steps"] = json!([step("s1", status), step("s2", status)]);
+        answer["exit_signal"] = json!(iteration > 2);
+        let at = ["", "s1", "s2"].get(iteration).copied().unwrap_or_default();
+        let task = json!({ "branch_id": "b1", "step_id": at, "title": "Do it", "objective": at, "tools": [] });
+        answer["executor_tasks"] = if at.is_empty() { json!([]) } else { json!([task]) };
+        answer
+    };
+    let (mut plans, mut rounds) = (0, 0);
+    let mut play = Play::new(Queued { success_criteria: Vec::new(), ..checked(&[]) }, move |role, _| match role {
+        Role::HomeworkPlanner => {
+            plans += 1;
+            Ok(planner(plans))
+        }
+        Role::HomeworkExecutor => {
+            rounds += 1;
+            let talk = json!({ "thought": "", "tool_calls": [], "done": true, "summary": "done", "result_snippet": null, "completed_step_ids": [] });
+            Ok(if rounds > 2 { talk } else { json!({ "nonsense": true }) })
+        }
+        _ => Ok(json!({ "title": "Report", "summary": "Words.", "findings": [], "not_done": [] })),
+    });
+    play.go();
+    // Then s1 is as failed as it was
+    assert_eq!(play.run.shared.status(), Status::Stopped, "{:?}", play.run.shared.stop_detail);
+    assert!(play.kinds().contains(&"homework.exit_refused"), "{:?}", play.kinds());
+}
+
+#[test]
 fn h1_dropped_steps_without_criteria_are_partial_and_with_new_steps_are_not() {
     let run = |second: Value| {
         let planner = move |iteration: usize| {

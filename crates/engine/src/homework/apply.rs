@@ -247,19 +247,22 @@ impl State {
         }
     }
 
-    /// The newest executor of a branch, or of a step, says how it stands.
+    /// The newest executor of a step says how the step stands; of a branch without steps, how the branch does.
     fn branch_ended(&mut self, fact: &ExecutorFinished, task: &ExecutorTask) {
-        let step = task.step_id.clone();
-        let same = |of: &Option<String>| step.is_some() && *of == step;
-        self.failed_branches.retain(|branch, failed| *branch != fact.branch_id && !same(&failed.step_id));
-        if let Some(error) = &fact.error {
-            let failed = FailedBranch {
-                iteration: fact.iteration,
-                step_id: step,
-                title: task.title.clone(),
-                error: error.clone(),
-            };
-            self.failed_branches.insert(fact.branch_id.clone(), failed);
+        let branch = format!("branch {}", fact.branch_id);
+        let failed_at = task.step_id.as_ref().map_or_else(|| branch.clone(), |step| format!("step {step}"));
+        match &fact.error {
+            Some(error) => {
+                let failed = FailedBranch {
+                    branch_id: fact.branch_id.clone(),
+                    iteration: fact.iteration,
+                    step_id: task.step_id.clone(),
+                    title: task.title.clone(),
+                    error: error.clone(),
+                };
+                self.failed_branches.insert(failed_at, failed);
+            }
+            None => self.failed_branches.retain(|known, _| *known != failed_at && *known != branch),
         }
     }
 

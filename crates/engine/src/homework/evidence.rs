@@ -116,8 +116,8 @@ impl State {
         for step in self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done) {
             reasons.push(format!("step {} is still {}", step.id, step.status.name()));
         }
-        for (branch, failed) in &self.failed_branches {
-            let Some(step) = &failed.step_id else { continue };
+        for failed in self.failed_branches.values() {
+            let (Some(step), branch) = (&failed.step_id, &failed.branch_id) else { continue };
             if self.plan.steps.iter().any(|known| known.id == *step) {
                 reasons.push(format!(
                     "step {step} is not done: its last executor, on branch {branch}, failed ({}); do it again, or do it with a tool call",

@@ -47,7 +47,7 @@ pub struct State {
     pub evidence: BTreeMap<String, VerifiedEvidence>,
     /// Steps that left the plan before they were done, and are not back.
     pub dropped: Vec<DroppedStep>,
-    /// Work of executors that failed and that nothing has made good since, by branch.
+    /// Work of executors that failed and that nothing has made good since, by the step or the branch it was.
     pub failed_branches: BTreeMap<String, FailedBranch>,
     /// Criteria that a check has verified once: doing so again is no progress.
     pub verified_criteria: BTreeSet<String>,
@@ -149,6 +149,7 @@ pub struct DroppedStep {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedBranch {
+    pub branch_id: String,
     pub iteration: u32,
     pub step_id: Option<String>,
     pub title: String,
