@@ -8,7 +8,7 @@ import { pieces, withoutMarks } from '../src/pages/documents/excerpt';
 import { pageLink, refusal, titles } from '../src/pages/run/page-links';
 import { diff, shorten } from '../src/components/diff';
 import { hasEventText } from '../src/components/event-text';
-import { count, duration, endReason, headline, money, shortIds } from '../src/components/format';
+import { aboutMoney, count, duration, endReason, headline, money, shortIds } from '../src/components/format';
 
 describe('server-sent events', () => {
   const stream = ': beat\n\nid: 7\ndata: {"a":1}\n\nevent: delta\r\ndata: x\r\ndata: y\r\n\r\nretry: 2000\n\n';
@@ -57,6 +57,7 @@ describe('differences', () => {
 
 test('numbers in words', () => {
   expect([money(0), money(0.0012), money(1.5), money(null)]).toEqual(['$0.00', '$0.0012', '$1.50', '–']);
+  expect([aboutMoney(0.0412), aboutMoney(1.5)]).toEqual(['about $0.0412', 'about $1.50']);
   expect([count(999), count(1_500), count(41_000), count(2_500_000)]).toEqual(['999', '1.5k', '41k', '2.5M']);
   expect([duration(300), duration(61_000), duration(3_700_000)]).toEqual(['300 ms', '1m 01s', '1h 01m']);
   expect(headline('first\nsecond')).toBe('first');

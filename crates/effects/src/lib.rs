@@ -11,6 +11,7 @@ mod evidence;
 pub mod model;
 pub mod parsers;
 pub mod performer;
+mod readable;
 pub mod rehearsal;
 pub mod text;
 pub mod tools;

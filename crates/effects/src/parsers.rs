@@ -2,6 +2,7 @@
 //! when it is wrong.
 
 use crate::model;
+use crate::readable::ReadableText;
 use crate::tools::read_page;
 use http_client::{PrivateAddresses, check_url, is_private};
 
@@ -9,8 +10,14 @@ use http_client::{PrivateAddresses, check_url, is_private};
 pub type Parser = fn(&[u8]);
 
 /// Every parser by name.
-pub const ALL: [(&str, Parser); 5] =
-    [("html", html), ("text", text), ("address", address), ("json", json), ("sse", model::read_stream)];
+pub const ALL: [(&str, Parser); 6] = [
+    ("html", html),
+    ("text", text),
+    ("address", address),
+    ("json", json),
+    ("sse", model::read_stream),
+    ("readable", readable),
+];
 
 const MAX_PAGE_TEXT_BYTES: usize = 250_000;
 
@@ -36,6 +43,20 @@ pub fn address(bytes: &[u8]) {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         assert!(!host.parse().is_ok_and(is_private), "{url} leads into a private network");
     }
+}
+
+/// The answer of a model while it is written: the pieces it comes in make no difference.
+pub fn readable(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut middle = text.len() / 2;
+    while !text.is_char_boundary(middle) {
+        middle -= 1;
+    }
+    let (first, second) = text.split_at(middle);
+    let mut reader = ReadableText::default();
+    let pieces = reader.push(first) + &reader.push(second);
+    assert_eq!(pieces, ReadableText::default().push(&text), "the pieces make a difference");
+    assert!(pieces.len() <= 3 * text.len(), "more is shown than was written");
 }
 
 /// The answer of a model.

@@ -44,7 +44,7 @@ impl EffectsPerformer {
         let messages = self.messages(&call.request).await.map_err(unreadable)?;
         let deltas = DeltaThrottle::new(&self.live, attempt, call.role);
         let idempotency_key = format!("{}:{}", attempt.effect, attempt.number);
-        self.models.call(call, messages, &idempotency_key, Some(&|delta| deltas.push(delta))).await
+        self.models.call(call, messages, &idempotency_key, Some(&|piece| deltas.push(piece))).await
     }
 
     /// The request as text. Each stored part is read once.

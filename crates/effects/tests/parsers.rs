@@ -47,6 +47,13 @@ fn x4_twice_the_answer_costs_at_most_two_and_a_half_times() {
 }
 
 #[test]
+fn t4_twice_the_answer_in_progress_costs_at_most_two_and_a_half_times() {
+    for unit in ["{\"", "{\"a\":\"b c", "\\u", "\\ud83c", "[{", "]", "word", "a b\n", "\"\","] {
+        assert_linear("readable", unit, 400_000, parsers::readable);
+    }
+}
+
+#[test]
 fn x4_twice_the_stream_costs_at_most_two_and_a_half_times() {
     let call =
         "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"a\",\"function\":{\"arguments\":\" \"}}]}}]}\n\n";

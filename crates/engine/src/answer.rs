@@ -68,7 +68,7 @@ pub fn read<T: DeserializeOwned + CheckedAnswer>(reply: &crate::effect::ModelRep
 fn schema_errors<T: CheckedAnswer>(value: &Value, error: &serde_json::Error) -> Vec<String> {
     let mut errors = Vec::new();
     if let Some(role) = T::role() {
-        schema::schema_errors(value, crate::prompts::schema(role), "", &mut errors);
+        schema::schema_errors(value, &crate::prompts::schema(role).value, "", &mut errors);
     }
     if errors.is_empty() {
         errors.push(error.to_string());

@@ -10,7 +10,7 @@ use crate::facts::task::StepAction;
 use crate::facts::tree::ArtifactType;
 use crate::facts::tree::NodeOutcome;
 use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, NodeNumber, PlanId, ProjectId, QuestionId, RunId};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Running};
 use crate::run::{Kind, ScopeKind, Status, StopReason};
 use crate::time::Timestamp;
 use crate::tree::status::{NodeRole, NodeStatus};
@@ -93,6 +93,9 @@ pub struct RunRow {
     /// The provider it waits for, and until when; `resume` tries at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_wait: Option<ProviderWaiting>,
+    /// While it works. Computed when it is read, never stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<Running>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub updated_at: Timestamp,
@@ -105,12 +108,15 @@ pub struct RunRow {
 pub struct IterationRow {
     pub run_id: RunId,
     pub iteration: u32,
-    /// `running` or `completed`.
+    /// `running`, `completed`, or `canceled` and `failed` as the run did in it.
     pub status: String,
     pub summary: String,
     pub progress: bool,
     pub metrics: Value,
     pub artifacts: Value,
+    /// While it works. Computed when it is read, never stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<Running>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
 }

@@ -146,6 +146,12 @@ impl Reserve {
         Reserve { tokens: self.tokens.saturating_add(other.tokens), cost_usd: self.cost_usd + other.cost_usd }
     }
 
+    /// A twentieth more.
+    pub fn with_margin(self) -> Reserve {
+        let cost = self.cost_usd.0;
+        Reserve { tokens: self.tokens + self.tokens / 20, cost_usd: Usd(cost.saturating_add(cost / 20)) }
+    }
+
     pub fn wrap_up(models: &Models) -> Reserve {
         let input = WRAP_UP_TOKENS - WRAP_UP_OUTPUT_TOKENS;
         let price = models.powerful.price.unwrap_or(Price::FREE);
@@ -184,6 +190,17 @@ pub enum Exhausted {
     BudgetCost,
     BudgetTokens,
     BudgetWallClock,
+}
+
+impl Exhausted {
+    /// The limit in words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Exhausted::BudgetCost => "the run's cost limit",
+            Exhausted::BudgetTokens => "the run's token limit",
+            Exhausted::BudgetWallClock => "the run's time limit",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

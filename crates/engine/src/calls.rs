@@ -2,7 +2,7 @@
 //! decides which of its facts carry that record.
 
 use crate::answer::NOT_RUN;
-use crate::blob::{BlobRef, Hash};
+use crate::blob::BlobRef;
 use crate::effect::{EffectId, ToolOutcome};
 use crate::ids::ActorId;
 use crate::lessons::LessonRef;
@@ -81,27 +81,22 @@ pub struct CallRecord {
     /// What goes back to the model, whole.
     pub result: BlobRef,
     pub chars: Option<u32>,
-    /// The fingerprint of a pure reading, without what changes by itself.
-    pub reading: Option<Hash>,
     pub artifacts: Artifacts,
     pub lesson: Option<LessonRef>,
 }
 
 /// Records a call's result and changes; they belong to the next fact pushed. `by` is the subagent that made the call.
-pub fn record(tool: &str, outcome: &ToolOutcome, by: Option<ActorId>, facts: &mut Facts) -> CallRecord {
+pub fn record(outcome: &ToolOutcome, by: Option<ActorId>, facts: &mut Facts) -> CallRecord {
     match &outcome.result {
         Ok(output) => {
             outcome.mutations.iter().for_each(|mutation| facts.mutate_by(by, mutation.clone()));
             let text = output.content.to_string();
             let chars = fewer_chars(&text);
-            let seen = || crate::json::without_noise(&output.content).to_string();
             CallRecord {
                 ok: true,
                 summary: output.summary.clone(),
                 result: facts.store_text(text),
                 chars,
-                reading: (output.read && !crate::lessons::is_memory(tool))
-                    .then(|| Hash::of(&[tool.as_bytes(), b"\0", seen().as_bytes()])),
                 artifacts: Artifacts::of(&outcome.mutations),
                 lesson: LessonRef::by(&outcome.mutations),
             }
@@ -117,9 +112,25 @@ pub fn refused(error: &str, facts: &mut Facts) -> CallRecord {
         summary: error.chars().take(400).collect(),
         result: facts.store_text(Value::from(error).to_string()),
         chars: None,
-        reading: None,
         artifacts: Artifacts::default(),
         lesson: None,
+    }
+}
+
+/// The arguments of a call for a journal: short ones whole, the beginning of long ones, texts with both their quotes.
+pub fn key_arguments(arguments: &Value) -> String {
+    const MAX_ARGUMENT_CHARS: usize = 60;
+    let short = |value: &Value| {
+        let text = value.to_string();
+        match text.char_indices().nth(MAX_ARGUMENT_CHARS) {
+            None => text,
+            Some((end, _)) if value.is_string() => format!("{}…\"", &text[..end]),
+            Some((end, _)) => format!("{}…", &text[..end]),
+        }
+    };
+    match arguments.as_object() {
+        Some(map) => map.iter().map(|(name, value)| format!("{name}: {}", short(value))).collect::<Vec<_>>().join(", "),
+        None => short(arguments),
     }
 }
 

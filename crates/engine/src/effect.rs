@@ -2,9 +2,11 @@
 //! Failures are data here; `run/effects.rs` decides about further attempts.
 
 use crate::blob::Hash;
+use crate::budget::Reserve;
 use crate::ids::{ActorId, DocumentId, ProjectId, RunId};
 use crate::model::{ModelSpec, Role};
 use crate::request::Request;
+use crate::role_schema::RoleSchema;
 use crate::workspace::{Mutation, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -142,8 +144,15 @@ pub struct ModelCall {
     pub model: ModelSpec,
     pub request: Request,
     /// What the answer must fit.
-    pub schema: &'static Value,
+    pub schema: &'static RoleSchema,
     pub max_tokens: u32,
+}
+
+impl ModelCall {
+    /// The most it may use.
+    pub fn reserve(&self) -> Reserve {
+        Reserve::for_call(self.request.bytes(), self.max_tokens, self.model.price)
+    }
 }
 
 #[derive(Clone, Debug)]

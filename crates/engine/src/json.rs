@@ -179,20 +179,6 @@ pub fn canonical(value: &Value) -> String {
     sorted(value).to_string()
 }
 
-/// The value without fields that change by themselves, so that reading unchanged data twice gives equal values.
-pub fn without_noise(value: &Value) -> Value {
-    const NOISE: [&str; 9] =
-        ["created_at", "updated_at", "timestamp", "at", "version", "count", "total", "position", "elapsed_ms"];
-    match value {
-        Value::Object(map) => {
-            let rest = map.iter().filter(|(key, _)| !NOISE.contains(&key.as_str()));
-            Value::Object(rest.map(|(key, value)| (key.clone(), without_noise(value))).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(without_noise).collect()),
-        other => other.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

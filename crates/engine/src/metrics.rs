@@ -2,6 +2,7 @@
 
 use crate::budget::Settled;
 use crate::money::Usd;
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,6 +25,9 @@ pub struct Metrics {
     /// The part of all this that checking criteria cost.
     #[serde(skip_serializing_if = "ModelMetrics::is_empty")]
     pub verifier: ModelMetrics,
+    /// Of a homework run: what no iteration used, which is the call for its report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_iterations: Option<Box<Metrics>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,6 +68,17 @@ impl ModelMetrics {
     }
 }
 
+/// What goes on while a run works, as of one moment. Computed when it is read; the log has nothing of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    /// `running_ms` counts up to here.
+    pub at: Timestamp,
+    /// Model calls in flight.
+    pub calls: u32,
+    /// `cost_usd` and an estimate of what the calls in flight have cost so far.
+    pub estimated_cost_usd: Usd,
+}
+
 impl Metrics {
     /// Money and tokens of one attempt; presumed ones are counted, and shown apart.
     pub fn charge(&mut self, model: &str, settled: &Settled, answered: bool) {
@@ -78,6 +93,32 @@ impl Metrics {
             self.tokens_cached += settled.tokens_cached;
         }
         self.llm_calls += u64::from(answered);
+    }
+
+    /// Adds what another part of the run used.
+    pub fn add(&mut self, other: &Metrics) {
+        self.tokens_in += other.tokens_in;
+        self.tokens_out += other.tokens_out;
+        self.tokens_cached += other.tokens_cached;
+        self.tokens_presumed += other.tokens_presumed;
+        self.cost_usd += other.cost_usd;
+        self.cost_presumed_usd += other.cost_presumed_usd;
+        self.running_ms += other.running_ms;
+        self.llm_calls += other.llm_calls;
+        self.tool_calls += other.tool_calls;
+        for (model, used) in &other.by_model {
+            let sum = self.by_model.entry(model.clone()).or_default();
+            sum.tokens_in += used.tokens_in;
+            sum.tokens_out += used.tokens_out;
+            sum.tokens_cached += used.tokens_cached;
+            sum.cost_usd += used.cost_usd;
+            sum.llm_calls += used.llm_calls;
+        }
+    }
+
+    /// All tokens, those of lost attempts included.
+    pub fn tokens(&self) -> u64 {
+        self.tokens_in + self.tokens_out + self.tokens_presumed
     }
 
     /// What was used since `start`: the share of one iteration.
@@ -98,6 +139,7 @@ impl Metrics {
             llm_calls: self.llm_calls - start.llm_calls,
             tool_calls: self.tool_calls - start.tool_calls,
             no_progress_streak: self.no_progress_streak,
+            outside_iterations: None,
             by_model: by_model.filter(|(_, used)| !used.is_empty()).collect(),
             verifier: self.verifier.since(&start.verifier),
         }

@@ -18,6 +18,11 @@ impl Usd {
         self.0 as f64 / 1e6
     }
 
+    /// At least as much, in the four digits that people are shown.
+    pub fn rounded_up(self) -> Usd {
+        Usd(self.0.div_ceil(100).saturating_mul(100))
+    }
+
     pub fn saturating_sub(self, other: Usd) -> Usd {
         Usd(self.0.saturating_sub(other.0))
     }

@@ -4,9 +4,11 @@
 use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use crate::event::Event;
 use crate::facts::evidence::RunOutcome;
+use crate::facts::homework::{IterationCompleted, Verdict};
 use crate::facts::{EffectFact, Fact, HomeworkFact, RunFact, TreeFact};
 use crate::homework;
 use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, RunId};
+use crate::metrics::Metrics;
 use crate::run::{Machine, Run, Shared, Status, StopReason, unshown};
 use crate::task;
 use crate::time::Timestamp;
@@ -25,7 +27,7 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
         plans: events.iter().filter_map(plan).collect(),
         artifacts: artifacts(run, events),
         steps: task::rows::steps(run, events),
-        entries: events.iter().filter_map(entry).collect(),
+        entries: events.iter().filter_map(|event| entry(run, event)).collect(),
         notifications: events.iter().filter_map(|event| notification(run, event)).collect(),
     }
 }
@@ -37,7 +39,7 @@ fn wake_at(run: &Run) -> Option<Timestamp> {
 
 pub fn run_row(run: &Run) -> RunRow {
     let fields = match &run.machine {
-        Machine::Homework(state) => KindFields::homework(state),
+        Machine::Homework(state) => KindFields::homework(&run.shared, state),
         Machine::Tree(state) => KindFields::tree(run.root_node(), state.root().map(|root| root.scratchpad)),
         Machine::Task(state) => KindFields::task(state),
     };
@@ -51,15 +53,17 @@ pub(crate) struct KindFields {
     workspace_document_id: Option<DocumentId>,
     iteration: u32,
     root_node_id: Option<NodeId>,
+    outside_iterations: Option<Box<Metrics>>,
 }
 
 impl KindFields {
-    pub(crate) fn homework(state: &homework::State) -> KindFields {
+    pub(crate) fn homework(shared: &Shared, state: &homework::State) -> KindFields {
         KindFields {
             plan: if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
-            workspace_document_id: state.workspace.map(|workspace| workspace.document),
+            workspace_document_id: state.workspace_document(shared),
             iteration: state.iteration,
             root_node_id: None,
+            outside_iterations: state.outside_iterations(shared).map(Box::new),
         }
     }
 
@@ -88,7 +92,7 @@ pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunR
         outcome: shared.outcome(),
         iteration: fields.iteration,
         budgets: value(&shared.budgets),
-        metrics: shared.metrics.clone(),
+        metrics: Metrics { outside_iterations: fields.outside_iterations, ..shared.metrics.clone() },
         plan: fields.plan,
         success_criteria: shared.criteria.clone(),
         questions: value(&shared.questions),
@@ -104,6 +108,7 @@ pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunR
         agents: shared.brief.agents.iter().map(|agent| agent.handle.clone()).collect(),
         max_steps: shared.brief.agent.as_ref().map(|agent| task::allowed_steps(agent.max_steps)),
         provider_wait: shared.waits_for_provider(),
+        running: None,
         created_at: shared.created_at,
         started_at: shared.started_at,
         updated_at: shared.updated_at,
@@ -130,6 +135,7 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
                 progress: false,
                 metrics: Value::Null,
                 artifacts: Value::Null,
+                running: None,
                 started_at: event.at,
                 ended_at: None,
             }),
@@ -138,11 +144,12 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
                 let row = IterationRow {
                     run_id,
                     iteration: fact.iteration,
-                    status: "completed".into(),
+                    status: iteration_status(&fact.verdict).into(),
                     summary: fact.summary.clone(),
                     progress: fact.progress.made,
                     metrics: value(&fact.metrics),
-                    artifacts: value(&fact.artifacts),
+                    artifacts: iteration_artifacts(fact),
+                    running: None,
                     started_at: fact.started_at,
                     ended_at: Some(event.at),
                 };
@@ -155,6 +162,23 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
         }
     }
     rows
+}
+
+/// An iteration in which the run was canceled or failed ended as the run did.
+fn iteration_status(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Stop { reason, .. } if reason.breaks_off() => reason.status().name(),
+        _ => "completed",
+    }
+}
+
+/// What was created and changed, with what the calls and the executors brought.
+fn iteration_artifacts(fact: &IterationCompleted) -> Value {
+    let mut artifacts = value(&fact.artifacts);
+    let (calls, executors): (Vec<_>, Vec<_>) = fact.results.iter().partition(|result| result.branch_id.is_none());
+    artifacts["tool_results"] = value(calls);
+    artifacts["executor_results"] = value(executors);
+    artifacts
 }
 
 /// The nodes these events changed: their own, and ancestors whose subtree metrics changed.
@@ -247,26 +271,25 @@ fn artifacts(run: &Run, events: &[Event]) -> Vec<ArtifactRow> {
     rows.collect()
 }
 
-fn entry(event: &Event) -> Option<EntryRow> {
+fn entry(run: &Run, event: &Event) -> Option<EntryRow> {
     let (document_id, key, markdown) = match &event.fact {
         Fact::Homework(HomeworkFact::ScratchpadAppended(fact)) => {
-            (fact.scratchpad_document_id, &fact.entry_key, &fact.markdown)
+            (fact.scratchpad_document_id, &fact.entry_key, fact.markdown.clone())
         }
         Fact::Homework(HomeworkFact::ExecutorFinished(fact)) => {
             let entry = fact.entry.as_ref()?;
-            (entry.scratchpad_document_id, &entry.entry_key, &entry.markdown)
+            (entry.scratchpad_document_id, &entry.entry_key, entry.markdown.clone())
         }
-        Fact::Tree(TreeFact::ScratchpadUpdated(fact)) => (fact.scratchpad_doc_id, &fact.entry_key, &fact.markdown),
+        Fact::Tree(TreeFact::ScratchpadUpdated(fact)) => {
+            (fact.scratchpad_doc_id, &fact.entry_key, fact.markdown.clone())
+        }
+        Fact::Tree(TreeFact::ToolCallResult(fact)) => {
+            let Machine::Tree(state) = &run.machine else { return None };
+            (state.node(event.node_id?)?.scratchpad, &fact.call_id.0, tree::pad::tool_entry(fact)?)
+        }
         _ => return None,
     };
-    Some(EntryRow {
-        document_id,
-        key: key.clone(),
-        markdown: markdown.clone(),
-        run_id: event.run_id,
-        seq: event.seq,
-        at: event.at,
-    })
+    Some(EntryRow { document_id, key: key.clone(), markdown, run_id: event.run_id, seq: event.seq, at: event.at })
 }
 
 /// Every end notifies, and so does each question.
@@ -278,7 +301,7 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
             ("waiting", format!("{} open question(s)", waiting.question_ids.len()), None)
         }
         RunFact::Completed(fact) => ("completed", completed_as(fact.ended.outcome).into(), None),
-        RunFact::Stopped(stopped) => ("stopped", format!("{}: {}", stopped.stop_reason.name(), stopped.detail), None),
+        RunFact::Stopped(stopped) => ("stopped", stopped.stop_reason.with_detail(&stopped.detail), None),
         RunFact::Failed(failed) => ("failed", failed.error.clone(), None),
         RunFact::Canceled(_) => ("canceled", "the run was canceled".into(), None),
         _ => return None,
@@ -367,7 +390,8 @@ pub fn report_markdown(report: &Value) -> String {
     section(
         "How it ended",
         vec![
-            format!("{}: {}", text("stop_reason"), text("stop_detail")),
+            StopReason::parse(&text("stop_reason"))
+                .map_or_else(|| text("stop_detail"), |reason| reason.with_detail(&text("stop_detail"))),
             format!("{}, {} model calls, {} tool calls", extent(report), metrics["llm_calls"], metrics["tool_calls"]),
             format!("{} tokens in, {} out, {} USD", metrics["tokens_in"], metrics["tokens_out"], metrics["cost_usd"]),
         ],
@@ -375,11 +399,12 @@ pub fn report_markdown(report: &Value) -> String {
     out
 }
 
-/// How far the run got: iterations, nodes or steps.
+/// How far the run got: nodes of a tree, steps of a task, iterations of homework.
 fn extent(report: &Value) -> String {
-    match report["nodes"].as_object() {
-        Some(nodes) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),
-        None => format!("{} iterations", report["iterations"]),
+    match (report["nodes"].as_object(), report["steps"].as_u64()) {
+        (Some(nodes), _) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),
+        (None, Some(steps)) => format!("{steps} steps"),
+        (None, None) => format!("{} iterations", report["iterations"]),
     }
 }
 
@@ -424,6 +449,7 @@ pub fn fail_unreadable(row: RunRow, why: &str, now: Timestamp) -> (crate::batch:
         stop_detail: Some(why.to_owned()),
         outcome: Some(RunOutcome::Partial),
         provider_wait: None,
+        running: None,
         updated_at: now,
         ended_at: Some(now),
         last_seq: event.seq,

@@ -2,7 +2,8 @@
 //! against the schema that is printed in the file.
 
 use crate::model::Role;
-use serde_json::{Value, json};
+use crate::role_schema::RoleSchema;
+use serde_json::json;
 use std::sync::OnceLock;
 
 pub fn system(role: Role) -> &'static str {
@@ -35,66 +36,33 @@ fn work_pointer(role: Role) -> Option<&'static str> {
 }
 
 /// The schema of a planner that has subagents to delegate to; `None` for other roles.
-pub fn schema_with_agents(role: Role) -> Option<&'static Value> {
-    static SCHEMAS: OnceLock<Vec<Option<Value>>> = OnceLock::new();
+pub fn schema_with_agents(role: Role) -> Option<&'static RoleSchema> {
+    static SCHEMAS: OnceLock<Vec<Option<RoleSchema>>> = OnceLock::new();
     let all = SCHEMAS.get_or_init(|| Role::ALL.iter().map(|role| with_agent(*role)).collect());
     all[index(role)].as_ref()
 }
 
-/// The field is required like all others, because some servers reject schemas with optional fields.
-fn with_agent(role: Role) -> Option<Value> {
-    let mut whole = schema(role).clone();
-    let work = whole.pointer_mut(work_pointer(role)?)?;
-    work["properties"]["agent"] = json!({"type": ["string", "null"]});
-    work["required"].as_array_mut()?.push("agent".into());
-    Some(whole)
+fn with_agent(role: Role) -> Option<RoleSchema> {
+    schema(role).with_field(work_pointer(role)?, "agent", json!({"type": ["string", "null"]}))
 }
 
 fn index(role: Role) -> usize {
     Role::ALL.iter().position(|known| *known == role).unwrap_or_default()
 }
 
-/// The JSON schema between the file's ```json schema fences.
-pub fn schema(role: Role) -> &'static Value {
-    static SCHEMAS: OnceLock<Vec<Value>> = OnceLock::new();
-    let all = SCHEMAS.get_or_init(|| Role::ALL.iter().map(|role| fenced(system(*role))).collect());
+/// The JSON schema between the file's ```json schema fences, with its fields in the file's order.
+pub fn schema(role: Role) -> &'static RoleSchema {
+    static SCHEMAS: OnceLock<Vec<RoleSchema>> = OnceLock::new();
+    let read = |role: &Role| fenced(system(*role)).and_then(RoleSchema::read);
+    let all =
+        SCHEMAS.get_or_init(|| Role::ALL.iter().map(|role| read(role).expect("a schema in the prompt")).collect());
     &all[index(role)]
 }
 
-fn fenced(text: &str) -> Value {
-    let schema = text.split_once("```json schema\n").and_then(|(_, rest)| rest.split_once("\n```"));
-    schema.and_then(|(json, _)| serde_json::from_str(json).ok()).unwrap_or(Value::Null)
+fn fenced(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("```json schema\n")?;
+    rest.split_once("\n```").map(|(json, _)| json)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a5_a_planner_with_subagents_has_one_field_more_and_nobody_else_has() {
-        for role in Role::ALL {
-            let Some(giving) = schema_with_agents(role) else { continue };
-            let work = giving.pointer(work_pointer(role).expect("a place")).expect("a schema there");
-            assert_eq!(work["properties"]["agent"]["type"], json!(["string", "null"]));
-            let mut plain = giving.clone();
-            let work = plain.pointer_mut(work_pointer(role).expect("a place")).expect("a schema there");
-            work["properties"].as_object_mut().expect("properties").remove("agent");
-            work["required"].as_array_mut().expect("required").pop();
-            assert_eq!(&plain, schema(role), "{}", role.name());
-        }
-        assert_eq!(Role::ALL.iter().filter(|role| schema_with_agents(**role).is_some()).count(), 2);
-    }
-
-    #[test]
-    fn every_role_has_a_schema_and_a_worked_example_that_is_json() {
-        for role in Role::ALL {
-            assert_eq!(schema(role)["type"], "object", "{}", role.name());
-            let (_, rest) = system(role).split_once("```json example\n").expect("an example");
-            let (example, _) = rest.split_once("\n```").expect("a closed example");
-            let example: Value = serde_json::from_str(example).expect("the example is JSON");
-            for required in schema(role)["required"].as_array().expect("required") {
-                assert!(example.get(required.as_str().unwrap()).is_some(), "{} lacks {required}", role.name());
-            }
-        }
-    }
-}
+mod tests;

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn p7_every_misfit_is_named_by_its_place() {
-        let schema = crate::prompts::schema(crate::model::Role::HomeworkPlanner);
+        let schema = &crate::prompts::schema(crate::model::Role::HomeworkPlanner).value;
         let mut errors = Vec::new();
         let answer = json!({
             "progress_summary": 7,

@@ -41,6 +41,15 @@ pub struct Project {
     pub updated_at: Timestamp,
 }
 
+impl Project {
+    /// Whether a run made it for itself, and nobody has described it anew.
+    pub fn is_run_workspace(&self) -> bool {
+        let run = self.description.strip_prefix(WORKSPACE_OF_RUN);
+        let of_run = |props: &serde_json::Map<String, Value>| props.values().any(|id| id.as_str() == run);
+        run.is_some() && self.props.as_object().is_some_and(of_run)
+    }
+}
+
 /// A scratchpad's `content` is its entries joined; any other document has one of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
@@ -204,6 +213,8 @@ pub struct Change {
     pub seq: u64,
 }
 
+/// How the description of a project begins that a run made for itself; the run's id follows.
+pub const WORKSPACE_OF_RUN: &str = "Workspace of run ";
 /// The property that marks the platform's own documents.
 pub const DOC_ROLE: &str = "doc_role";
 pub const DOCUMENT_HAS_DOCUMENT: &str = "document_has_document";

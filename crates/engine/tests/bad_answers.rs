@@ -6,7 +6,7 @@ use engine::effect::EffectAttempt;
 use engine::facts::run::Queued;
 use engine::model::Role;
 use engine::run::{Status, StopReason};
-use play::{Play, brief, own_text, plan};
+use play::{Play, brief, own_text, payloads, plan, report};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -32,10 +32,6 @@ fn delegating(tools: Value) -> Value {
     answer
 }
 
-fn report() -> Value {
-    json!({ "title": "Done", "summary": "It is done.", "findings": [], "not_done": [] })
-}
-
 /// The planner's requests, in their own words, as the play goes on.
 type Requests = Rc<RefCell<Vec<String>>>;
 
@@ -51,11 +47,6 @@ fn playing(brief: Queued, mut script: impl FnMut(Role, usize, &EffectAttempt) ->
         Ok(script(role, *count, attempt))
     });
     (play, requests)
-}
-
-fn payloads(play: &Play, kind: &str) -> Vec<Value> {
-    let events = play.events.iter().filter(|event| event.kind() == kind);
-    events.map(|event| serde_json::from_str(&event.payload).expect("JSON")).collect()
 }
 
 #[test]

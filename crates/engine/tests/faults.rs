@@ -9,19 +9,10 @@ use engine::model::Role;
 use engine::projection;
 use engine::run::{Command, Lane, Status};
 use engine::time::Timestamp;
-use play::{Play, brief, plan};
+use play::{Play, brief, payloads, plan, report};
 use serde_json::{Value, json};
 
 const DAY_MS: i64 = 86_400_000;
-
-fn report() -> Value {
-    json!({ "title": "Done", "summary": "It is done.", "findings": [], "not_done": [] })
-}
-
-fn payloads(play: &Play, kind: &str) -> Vec<Value> {
-    let events = play.events.iter().filter(|event| event.kind() == kind);
-    events.map(|event| serde_json::from_str(&event.payload).expect("JSON")).collect()
-}
 
 fn failing(failure: CallFailure, retry_after_ms: Option<i64>) -> CallError {
     CallError { failure, message: format!("{failure:?}"), retry_after_ms, maybe_paid: false }

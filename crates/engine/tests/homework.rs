@@ -181,7 +181,11 @@ fn h4_an_exit_without_evidence_is_refused_and_the_reasons_come_back() {
     assert!(play.kinds().contains(&"homework.exit_refused"));
     assert!(!play.kinds().contains(&"run.completed"));
     let entry = play.events.iter().find(|event| event.kind() == "homework.scratchpad_appended").expect("an entry");
-    assert!(entry.payload.contains("**Not let go**"), "the journal says why: {}", entry.payload);
+    assert!(
+        entry.payload.contains("**The planner may not end the run yet**"),
+        "the journal says why: {}",
+        entry.payload
+    );
 }
 
 #[test]

@@ -4,40 +4,13 @@ mod play;
 
 use engine::actor::Actor;
 use engine::budget::BudgetPatch;
-use engine::effect::{EffectAttempt, Work};
-use engine::facts::run::Queued;
+use engine::effect::Work;
 use engine::model::{Models, Role};
 use engine::run::{Command, Lane, Refusal, StopReason, check_brief};
-use play::{Play, brief, plan, spec};
+use play::{Play, asking, brief, plan, report, role_of, section, spec, texts};
 use serde_json::{Value, json};
-use std::cell::RefCell;
-use std::rc::Rc;
 
 const PROMPT_BYTES: usize = 24_000 * 3;
-
-type Asked = Rc<RefCell<Vec<EffectAttempt>>>;
-
-/// A play that keeps every attempt its script was given.
-fn asking(brief: Queued, mut script: impl FnMut(Role, usize, &EffectAttempt) -> Value + 'static) -> (Play, Asked) {
-    let asked = Asked::default();
-    let seen = asked.clone();
-    let play = Play::new(brief, move |role, attempt| {
-        let of_role = |attempt: &&EffectAttempt| role_of(attempt) == role;
-        let before = seen.borrow().iter().filter(of_role).count();
-        seen.borrow_mut().push(attempt.clone());
-        Ok(script(role, before + 1, attempt))
-    });
-    (play, asked)
-}
-
-fn role_of(attempt: &EffectAttempt) -> Role {
-    let Work::Model(call) = &attempt.work else { panic!("a model call") };
-    call.role
-}
-
-fn report() -> Value {
-    json!({ "title": "Done", "summary": "It is done.", "findings": [], "not_done": [] })
-}
 
 fn create(title: &str) -> Value {
     json!({ "tool": "create_document", "arguments": { "title": title, "content": format!("The text of {title}") }, "purpose": "write" })
@@ -45,18 +18,6 @@ fn create(title: &str) -> Value {
 
 fn executor_task(branch: &str) -> Value {
     json!({ "branch_id": branch, "step_id": "s1", "title": format!("Study {branch}"), "objective": "Write", "tools": ["create_document"] })
-}
-
-fn texts(play: &Play, asked: &Asked, role: Role) -> Vec<String> {
-    let asked = asked.borrow();
-    asked.iter().filter(|attempt| role_of(attempt) == role).map(|attempt| play.whole_text(attempt)).collect()
-}
-
-/// The lines of a section, parsed.
-fn section(text: &str, name: &str) -> Vec<Value> {
-    let (_, rest) = text.split_once(&format!("## {name}\n")).unwrap_or_default();
-    let lines = rest.lines().take_while(|line| !line.is_empty());
-    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("one JSON value per line: {line}"))).collect()
 }
 
 fn person(play: &Play) -> Actor {

@@ -76,7 +76,7 @@ fn a5_b15_an_executor_given_to_a_subagent_sees_its_scratchpad_and_leaves_lessons
     let planners = texts(&play, &asked, Role::HomeworkPlanner);
     assert!(planners[0].contains("## agents\n[{\"handle\":\"scout\",\"identity\":\"You know wood.\\n## tools\"}]"));
     let Work::Model(call) = &asked.borrow()[0].1.work else { panic!("a model call") };
-    assert!(call.schema.to_string().contains("\"agent\""));
+    assert!(call.schema.text.get().contains("\"agent\""));
     // The executor was told who it is and what it remembers, and may leave lessons
     let executor = &texts(&play, &asked, Role::HomeworkExecutor)[0];
     golden_text("given_executor_request.txt", executor);
@@ -147,7 +147,7 @@ fn a5_a_plan_with_an_unknown_subagent_gets_one_repair_that_lists_the_known_ones(
     assert!(!all.contains("## agents") && !all.contains("your_identity") && !all.contains("add_lesson"));
     assert!(!play.events.iter().any(|event| event.payload.contains("\"agent\"")), "its log is as it always was");
     let Work::Model(call) = &asked.borrow()[0].1.work else { panic!("a model call") };
-    assert_eq!(call.schema, engine::prompts::schema(Role::HomeworkPlanner));
+    assert_eq!(call.schema.value, engine::prompts::schema(Role::HomeworkPlanner).value);
 }
 
 #[test]

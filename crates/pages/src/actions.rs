@@ -2,11 +2,14 @@
 //! executed, since it may have been revoked in between.
 
 use crate::Pages;
+use crate::nodes::MAX_NODES_LISTED;
 use crate::path::PageSubject;
 use effects::tools::{Action, Authorization, Registry};
+use engine::batch::RunRow;
+use engine::budget::BudgetPatch;
 use engine::effect::RepeatSafety;
-use engine::ids::{DocumentId, ProjectId, RunId};
-use engine::run::{Command, Lane};
+use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
+use engine::run::{Command, Lane, NodeCommand, Status};
 use runtime::ports::StoreError;
 use serde_json::{Map, Value, json};
 
@@ -18,16 +21,35 @@ pub enum OfferedCommand {
     Pause,
     Resume,
     Cancel,
+    Continue,
+    Retry,
 }
 
 impl OfferedCommand {
-    const ALL: [OfferedCommand; 5] = [
+    const ALL: [OfferedCommand; 7] = [
         OfferedCommand::Answer,
         OfferedCommand::Say,
         OfferedCommand::Pause,
         OfferedCommand::Resume,
         OfferedCommand::Cancel,
+        OfferedCommand::Continue,
+        OfferedCommand::Retry,
     ];
+
+    /// Whether a run in this state would take it; the engine has the last word.
+    fn fits(self, run: &RunRow, has_ended_nodes: bool) -> bool {
+        let over = run.status.is_terminal();
+        let asks = || run.questions.as_array().into_iter().flatten().any(|question| question["answer"].is_null());
+        match self {
+            OfferedCommand::Answer => !over && asks(),
+            OfferedCommand::Say => !matches!(run.status, Status::Completed | Status::Canceled),
+            OfferedCommand::Pause => !over && run.status != Status::Paused,
+            OfferedCommand::Resume => run.status == Status::Paused || run.provider_wait.is_some(),
+            OfferedCommand::Cancel => !over,
+            OfferedCommand::Continue => matches!(run.status, Status::Stopped | Status::Failed),
+            OfferedCommand::Retry => has_ended_nodes && run.status != Status::Canceled,
+        }
+    }
 
     /// Name, parameters, description.
     fn usage(self) -> (&'static str, &'static str, &'static str) {
@@ -37,6 +59,12 @@ impl OfferedCommand {
             OfferedCommand::Pause => ("pause", "", "Start nothing new; calls in flight finish."),
             OfferedCommand::Resume => ("resume", "", "Let a paused run go on."),
             OfferedCommand::Cancel => ("cancel", "", "End the run."),
+            OfferedCommand::Continue => {
+                ("continue", "budgets?, message?", "Let it go on, with raised limits where one stopped it.")
+            }
+            OfferedCommand::Retry => {
+                ("retry", "node_id", "Do the step of a node that has ended again, with a new node.")
+            }
         }
     }
 
@@ -47,6 +75,8 @@ impl OfferedCommand {
                 (json!({"text": text, "question_id": {"type": "string", "format": "uuid"}}), json!(["text"]))
             }
             OfferedCommand::Say => (json!({"text": text}), json!(["text"])),
+            OfferedCommand::Continue => (json!({"budgets": {"type": "object"}, "message": text}), json!([])),
+            OfferedCommand::Retry => (json!({"node_id": {"type": "string", "format": "uuid"}}), json!(["node_id"])),
             OfferedCommand::Pause | OfferedCommand::Resume | OfferedCommand::Cancel => (json!({}), json!([])),
         };
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
@@ -67,12 +97,25 @@ impl OfferedCommand {
             Value::Null => None,
             id => Some(id.as_str().and_then(|id| id.parse().ok()).ok_or("`question_id` must be a full UUID")?),
         };
+        let node = || match arguments["node_id"].as_str().and_then(|id| id.parse().ok()) {
+            Some(node) => Ok(node),
+            None => Err("missing argument `node_id`: expected the full UUID of a node".to_owned()),
+        };
+        let budgets = || match &arguments["budgets"] {
+            Value::Null => Ok(BudgetPatch::default()),
+            patch => serde_json::from_value(patch.clone()).map_err(|error| format!("`budgets`: {error}")),
+        };
         Ok(match self {
             OfferedCommand::Answer => Command::Answer { question, text: text()? },
             OfferedCommand::Say => Command::Say { text: text()?, node: None, lane: Lane::Steer },
             OfferedCommand::Pause => Command::Pause,
             OfferedCommand::Resume => Command::Resume,
             OfferedCommand::Cancel => Command::Cancel,
+            OfferedCommand::Continue => {
+                let message = arguments["message"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+                Command::Continue { budgets: budgets()?, message }
+            }
+            OfferedCommand::Retry => Command::Node { node: node()?, order: NodeCommand::Retry },
         })
     }
 }
@@ -192,12 +235,41 @@ pub(crate) fn actions_of(subject: PageSubject, registry: &Registry) -> Vec<PageA
     }
 }
 
+/// The kinds of pages on which an action is offered.
+pub(crate) fn places_of(name: &str, registry: &Registry) -> Vec<&'static str> {
+    let nowhere = uuid::Uuid::nil();
+    let pages = [
+        ("whoami", PageSubject::Whoami),
+        ("projects", PageSubject::Project(ProjectId(nowhere))),
+        ("documents", PageSubject::Document(DocumentId(nowhere))),
+        ("tasks", PageSubject::Task(TaskId(nowhere))),
+    ];
+    let offers = |subject| actions_of(subject, registry).iter().any(|action| action.name() == name);
+    pages.into_iter().filter(|(_, subject)| offers(*subject)).map(|(place, _)| place).collect()
+}
+
 impl Pages<'_> {
     /// The actions that this reader may take there now.
     pub(super) async fn permitted_actions(&self, subject: PageSubject) -> Result<Vec<PageAction>, StoreError> {
         let may_change = self.may_change(subject).await?;
+        let run = match subject {
+            PageSubject::Run(id) => self.store.run(&self.reader.scope, id).await?,
+            _ => None,
+        };
+        let has_ended_nodes = match &run {
+            Some(run) if run.root_node_id.is_some() => {
+                let nodes = self.store.first_nodes(&self.reader.scope, run.id, MAX_NODES_LISTED).await?;
+                nodes.iter().any(|node| node.status.is_terminal())
+            }
+            _ => false,
+        };
+        let fits = |action: &PageAction| match (action, &run) {
+            (PageAction::Command { command, .. }, Some(run)) => command.fits(run, has_ended_nodes),
+            _ => true,
+        };
         let actions = actions_of(subject, self.registry).into_iter();
-        Ok(actions.filter(|action| self.is_allowed(action) && (may_change || action.only_reads())).collect())
+        let is_permitted = |action: &PageAction| self.is_allowed(action) && (may_change || action.only_reads());
+        Ok(actions.filter(|action| is_permitted(action) && fits(action)).collect())
     }
 
     /// Whether the reader's role allows changes there.

@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod actions;
+mod nodes;
 mod page;
 pub mod parsers;
 mod path;

@@ -1,6 +1,8 @@
 //! Renders each kind of page for its reader.
 
-use crate::page::{Page, QUOTED_NOTICE, item, line, listed, quoted};
+use crate::actions::places_of;
+use crate::nodes::{self, MAX_NODES_LISTED};
+use crate::page::{Page, QUOTED_NOTICE, TITLES_NOTICE, item, line, listed, quoted};
 use crate::path::PageSubject;
 use crate::{Pages, Reader};
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
@@ -55,28 +57,44 @@ impl Pages<'_> {
             None => page.fact("kind", "person"),
             Some(agent) => {
                 let owner = self.store.actor(&agent.owner.to_string()).await?;
+                let identity = format!("In the words of your owner:\n\n{}", quoted(&agent.identity));
                 page.fact("kind", "subagent")
                     .fact("owner", owner.map(|owner| owner.handle))
-                    .paragraph(QUOTED_NOTICE)
-                    .section("Who you are", &quoted(&agent.identity))
+                    .section("Who you are", &identity)
             }
         };
         let projects = self.store.projects(&self.reader.scope, None, MAX_ITEMS_LISTED).await?;
         let lines = projects.iter().map(|project| item(PageSubject::Project(project.id), &project.title, "")).collect();
         page = page
             .data("projects", project_list(&projects))
-            .section("Your projects", &listed(lines, "You have no projects."));
+            .section("Your projects", &format!("{TITLES_NOTICE}\n\n{}", listed(lines, "You have no projects.")));
         let actions = self.permitted_actions(PageSubject::Whoami).await?;
         let lines = actions.iter().map(|action| {
             let (name, params, about) = (action.name(), action.params().0, action.description());
             format!("- `{name}({params})`: {about} POST {}\n", action.path())
         });
-        page = page.section("Your actions", &listed(lines.collect(), "You may only read."));
+        let granted = agent
+            .iter()
+            .flat_map(|agent| &agent.actions)
+            .filter(|name| !actions.iter().any(|action| action.name() == *name));
+        let granted = granted.map(|name| self.granted_line(name));
+        let lines = lines.chain(granted).collect();
+        page = page.section("Your actions", &listed(lines, "You may only read."));
         if let Some(agent) = agent {
+            page = page.fact("granted", agent.actions.clone());
             let pending = self.store.pending_lessons(agent.id).await?;
             page = self.scratchpad(page, agent.id).await?.fact("pending_lessons", pending);
         }
         Ok(page)
+    }
+
+    /// An action that was granted and is taken elsewhere.
+    fn granted_line(&self, name: &str) -> String {
+        let about = self.registry.find(name).map(|action| action.description).unwrap_or_default();
+        match places_of(name, self.registry).as_slice() {
+            [] => format!("- `{name}`: {about} When a run gives you work.\n"),
+            places => format!("- `{name}`: {about} On the pages of {}.\n", places.join(", ")),
+        }
     }
 
     async fn scratchpad(&self, page: Page, agent: engine::ids::ActorId) -> Result<Page, StoreError> {
@@ -95,7 +113,8 @@ impl Pages<'_> {
     }
 
     async fn projects(&self) -> Result<Page, StoreError> {
-        let projects = self.store.projects(&self.reader.scope, None, MAX_ITEMS_LISTED).await?;
+        let mut projects = self.store.projects(&self.reader.scope, None, MAX_ITEMS_LISTED).await?;
+        projects.retain(|project| !project.is_run_workspace());
         let lines = projects.iter().map(|project| item(PageSubject::Project(project.id), &project.title, "")).collect();
         let page = Page::new(200, PageSubject::Projects, "Projects").data("projects", project_list(&projects));
         Ok(page.paragraph(listed(lines, "There is no project that you may see.")))
@@ -203,6 +222,10 @@ impl Pages<'_> {
                 format!("- {}. {} {} {}\n", step.step, step.action.name(), line(name), line(place))
             });
             page = page.section("Steps", &listed(lines.collect(), "It has not begun."));
+        }
+        if run.root_node_id.is_some() {
+            let nodes = self.store.first_nodes(scope, id, MAX_NODES_LISTED).await?;
+            page = page.fact("nodes", nodes.len()).section("Nodes", &nodes::outline(&nodes));
         }
         let open = run.questions.as_array().into_iter().flatten().filter(|question| question["answer"].is_null());
         let open: Vec<String> = open

@@ -4,6 +4,7 @@
 
 mod commit;
 mod other_processes;
+mod writing;
 
 pub use commit::Commit;
 
@@ -28,7 +29,12 @@ pub struct Delta<'a> {
     pub effect: &'a EffectId,
     pub attempt: u32,
     pub role: Role,
+    /// A piece of the answer as it came.
     pub text: &'a str,
+    /// What people can read of it, or of the newest part of the whole for a reader who came late.
+    pub shown: &'a str,
+    /// The number of readable characters before `shown`.
+    pub from: u64,
 }
 
 /// The broadcast of one process. Clones share it.
@@ -43,6 +49,7 @@ struct Broadcast {
     /// Runs whose log grew.
     changed: broadcast::Sender<RunId>,
     channels: Mutex<HashMap<RunId, RunChannel>>,
+    writings: writing::Writings,
     /// Notified when a run gets its first listener.
     first_listener: Notify,
     commits: AtomicU64,
@@ -118,6 +125,7 @@ impl Default for Live {
             lifecycle: broadcast::channel(LIFECYCLE_CAPACITY).0,
             changed: broadcast::channel(LIFECYCLE_CAPACITY).0,
             channels: Mutex::default(),
+            writings: writing::Writings::default(),
             first_listener: Notify::new(),
             commits: AtomicU64::new(0),
             events: AtomicU64::new(0),
@@ -161,8 +169,9 @@ impl Live {
         let _ = channel.messages.send(Message::Commit(Arc::new(commit)));
     }
 
-    /// Broadcasts a piece of a growing answer, if the run has listeners.
+    /// Broadcasts a piece of a growing answer to the listeners of its run, and keeps the newest part for later ones.
     pub fn send_delta(&self, delta: &Delta<'_>) {
+        self.shared.writings.add(delta);
         let sender = self.shared.channels().get(&delta.run_id).map(|channel| channel.messages.clone());
         if let (Some(sender), Ok(json)) = (sender, serde_json::to_string(delta)) {
             let _ = sender.send(Message::Delta(json.into()));

@@ -3,7 +3,7 @@
 use crate::agents::{AgentRecord, ScratchpadVersion};
 use async_trait::async_trait;
 use engine::actor::ActorKind;
-use engine::batch::{Batch, Rows, RunRow, StepRow};
+use engine::batch::{Batch, NodeRow, Rows, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::effect::{EffectAttempt, Outcome, ToolCall};
 use engine::event::StoredEvent;
@@ -221,6 +221,8 @@ pub struct TaskFilter {
 pub struct SearchFilter {
     /// Of these kinds only; of all when empty.
     pub kinds: Vec<HitKind>,
+    /// Only documents of this type: the one way to find the platform's own, the entries of scratchpads included.
+    pub type_key: Option<String>,
     pub project_id: Option<ProjectId>,
     /// Only what this run made.
     pub run_id: Option<RunId>,
@@ -256,6 +258,8 @@ pub trait Library: Send + Sync + 'static {
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
     /// A task's steps, in order.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError>;
+    /// The first nodes of a tree, in the order they were made.
+    async fn first_nodes(&self, scope: &Scope, run: RunId, limit: usize) -> Result<Vec<NodeRow>, StoreError>;
 
     /// Newest first, older than `before`.
     async fn projects(
@@ -273,7 +277,8 @@ pub trait Library: Send + Sync + 'static {
     /// Oldest first.
     async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError>;
     async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError>;
-    /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
+    /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are
+    /// left out, unless their type is asked for.
     async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError>;
 
     /// By id or handle.

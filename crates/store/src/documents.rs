@@ -30,7 +30,11 @@ impl SqlStore {
         let mut query = Query::new("");
         for (nth, table) in ["onto_documents", "onto_tasks"].into_iter().enumerate() {
             query.push(if nth > 0 { " UNION ALL " } else { "" });
-            query.push("SELECT id, version FROM ").push(table).push(" WHERE id IN ").bind_list(entities.iter().copied().map(id));
+            query
+                .push("SELECT id, version FROM ")
+                .push(table)
+                .push(" WHERE id IN ")
+                .bind_list(entities.iter().copied().map(id));
         }
         let version = |row: &Row| Ok((row.parse(0)?, row.int(1)?));
         Ok(self.all(query, version).await?.into_iter().collect())

@@ -27,6 +27,7 @@ mod maintenance;
 pub mod members;
 mod migrate;
 pub mod notifications;
+mod platform_search;
 mod postgres;
 mod quota_cache;
 mod records;
@@ -46,6 +47,7 @@ pub use lessons::Lesson;
 pub use maintenance::{Anchor, AnchorMismatch, Copied, Damage, Depth, Examination, LogCheck, Pruned, copy};
 pub use postgres::Variables;
 pub use removal::Removed;
+pub use runs::LastDriven;
 pub use runtime::ports::StoreError;
 pub use tree::NodeFilter;
 

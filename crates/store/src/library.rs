@@ -2,14 +2,15 @@
 
 use crate::scope::{row_in_scope, steerable_runs, visible, visible_of_run, visible_row, visible_runs};
 use crate::sql::{Query, Row, Statement, Value, equals, id, newest, older, oldest, only, page};
+use crate::tree::NodeFilter;
 use crate::{SqlStore, StoreError, agents, codec, records};
 use async_trait::async_trait;
-use engine::batch::{RunRow, StepRow};
+use engine::batch::{NodeRow, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::member_role::MemberRole;
 use engine::run::Status;
-use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task};
+use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task, WORKSPACE_OF_RUN};
 use runtime::agents::{AgentRecord, ScratchpadVersion};
 use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, RunFilter, SearchFilter, Slice, TaskFilter};
 use runtime::search_terms as terms;
@@ -39,6 +40,19 @@ impl SqlStore {
 }
 
 impl SqlStore {
+    /// As `projects`, without those that a run made for itself and nobody has described anew.
+    pub async fn projects_without_workspaces(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError> {
+        let mut query = visible(records::PROJECT, "id", scope);
+        query.push(" AND (made_run IS NULL OR description <> ").bind(WORKSPACE_OF_RUN).push(" || made_run)");
+        older(&mut query, before);
+        self.all(newest(query, limit), records::project).await
+    }
+
     /// The documents by the conditions that SQL can check. The caller checks properties, which are JSON.
     async fn listed(&self, scope: &Scope, filter: &DocumentFilter) -> Result<Vec<Document>, StoreError> {
         let mut query = visible(records::LISTED_DOCUMENT, "project_id", scope);
@@ -122,6 +136,10 @@ impl Library for SqlStore {
         self.all(query, agents::read_step).await
     }
 
+    async fn first_nodes(&self, scope: &Scope, run: RunId, limit: usize) -> Result<Vec<NodeRow>, StoreError> {
+        self.nodes(scope, run, NodeFilter { limit, ..NodeFilter::default() }).await
+    }
+
     async fn projects(
         &self,
         scope: &Scope,
@@ -162,7 +180,10 @@ impl Library for SqlStore {
         query.bind(id(document)).push(" ORDER BY position, key");
         let entries = self.all(query, |row| row.text(0).map(str::to_owned)).await?;
         if !entries.is_empty() {
-            found.content = entries.join("\n\n");
+            found.version += entries.len() as i64;
+            // What a scratchpad was created with comes before its entries.
+            let opening = Some(found.content).filter(|opening| !opening.is_empty());
+            found.content = opening.into_iter().chain(entries).collect::<Vec<_>>().join("\n\n");
         }
         Ok(Some(found))
     }
@@ -196,16 +217,21 @@ impl Library for SqlStore {
         let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for kind in [HitKind::Document, HitKind::Task, HitKind::Project] {
-            if !filter.kinds.is_empty() && !filter.kinds.contains(&kind) {
+            let only_documents = filter.type_key.is_some() && kind != HitKind::Document;
+            if only_documents || !filter.kinds.is_empty() && !filter.kinds.contains(&kind) {
                 continue;
             }
             let (select, column) = searched(kind);
             let mut query = visible(select, column, scope);
             equals(&mut query, column, filter.project_id.map(id));
             equals(&mut query, "made_run", filter.run_id.map(id));
+            equals(&mut query, "type_key", filter.type_key.clone().map(Value::from));
             older(&mut query, filter.before);
             containing(&mut query, &needles);
             found.extend(self.all(newest(query, filter.limit), hit).await?);
+        }
+        if filter.type_key.is_some() {
+            found.extend(self.search_platform(scope, &needles, &filter).await?);
         }
         found.sort_by_key(|hit| std::cmp::Reverse(hit.id));
         found.truncate(page(filter.limit));

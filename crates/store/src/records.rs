@@ -70,6 +70,7 @@ pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
         questions: row.json(17)?,
         workspace_document_id: row.optional_parse(18)?,
         report: row.json(19)?,
+        running: None,
         model: row.text(20)?.to_owned(),
         warnings: row.json(21)?,
         started_at: optional_time(row, 22)?,
@@ -98,6 +99,7 @@ pub(crate) fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
         progress: row.int(4)? != 0,
         metrics: row.json(5)?,
         artifacts: row.json(6)?,
+        running: None,
         started_at: time(row, 7)?,
         ended_at: optional_time(row, 8)?,
     })
@@ -145,8 +147,9 @@ pub(crate) fn versioned_project(row: &Row) -> Result<Versioned<Project>, StoreEr
 pub(crate) const DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
     made_run, made_seq, run_id, seq, actor FROM onto_documents";
 /// The same without the content, which lists do not show.
-pub(crate) const LISTED_DOCUMENT: &str =
-    "SELECT id, project_id, title, type_key, '' AS content, props, version, created_at, updated_at FROM onto_documents";
+/// Of a scratchpad every entry is a new version.
+pub(crate) const LISTED_DOCUMENT: &str = "SELECT id, project_id, title, type_key, '' AS content, props, version + (SELECT COUNT(*) FROM onto_document_entries e \
+    WHERE e.document_id = onto_documents.id) AS version, created_at, updated_at FROM onto_documents";
 
 pub(crate) fn document(row: &Row) -> Result<Document, StoreError> {
     Ok(Document {

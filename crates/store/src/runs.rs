@@ -8,8 +8,16 @@ use crate::{SqlStore, StoreError, records};
 use engine::batch::{IterationRow, NotificationRow};
 use engine::ids::{NodeId, RunId};
 use engine::run::{Kind, Status};
+use engine::time::Timestamp;
 use engine::workspace::Scope;
 use runtime::ports::Slice;
+
+/// By the database's clock, which the working time of runs follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastDriven {
+    pub at: Timestamp,
+    pub now: bool,
+}
 
 impl SqlStore {
     /// The iterations after the one in `slice`, in order.
@@ -48,6 +56,20 @@ impl SqlStore {
             Ok((kind, status, row.int(2)?.unsigned_abs()))
         };
         found.iter().map(count).collect()
+    }
+
+    /// When the run was last surely driven, and whether it is now: its lease holds until a time that has not come yet.
+    pub async fn last_driven(&self, run: RunId) -> Result<Option<LastDriven>, StoreError> {
+        let query = "SELECT lease_until, last_seen, now_ms() FROM jobs WHERE run_id = ?1 AND last_seen IS NOT NULL";
+        let found = self.backend.read(Statement::new(query, vec![id(run)])).await?;
+        let read = |row: &Row| {
+            let (lease_until, now) = (records::optional_time(row, 0)?, records::time(row, 2)?);
+            Ok(match lease_until.is_some_and(|until| until > now) {
+                true => LastDriven { at: now, now: true },
+                false => LastDriven { at: records::time(row, 1)?, now: false },
+            })
+        };
+        found.first().map(read).transpose()
     }
 
     /// The run that the node belongs to. It takes no scope: the caller checks access to the run.

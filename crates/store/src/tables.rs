@@ -58,8 +58,7 @@ pub(crate) const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_
 pub(crate) const STEP: &str = "run_id, step, action, path, action_name, params, message, thought, ok, summary, result_hash, result_bytes, \
     artifacts, seq, started_at, ended_at";
 /// The columns of a run that are set when it is created and never change.
-pub(crate) const RUN_FIXED: &str =
-    "id, owner, objective, scope, project_ids, workspace_project_id, created_at, terms";
+pub(crate) const RUN_FIXED: &str = "id, owner, objective, scope, project_ids, workspace_project_id, created_at, terms";
 /// The columns of a run that later events may change.
 pub(crate) const RUN_CHANGING: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
     workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head, provider_wait, \

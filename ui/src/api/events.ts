@@ -66,7 +66,7 @@ export type Decision = 'happened' | 'did_not' | 'retry';
 
 export type Deliverable = 'document' | 'json' | 'either';
 
-export type Disposition = 'not_started' | 'done' | 'in_flight_unknown';
+export type Disposition = 'done' | 'in_flight_unknown' | 'not_started';
 
 export interface EffectFinished {
   attempt: number;
@@ -744,6 +744,7 @@ export interface TreeNodeCompleted {
   evidence?: string;
   metrics?: Metrics;
   outcome: NodeOutcome;
+  shortfall?: string;
 }
 
 export interface TreeNodeCreated {
@@ -786,6 +787,7 @@ export type TreeNodeResumed = Record<string, unknown>;
 
 export interface TreeNodeStatus {
   message?: string;
+  modeReason?: string;
   progress?: number;
   role: NodeRole;
   status: NodeStatus;
@@ -861,6 +863,7 @@ export interface TreeToolCallRequested {
 
 export interface TreeToolCallResult {
   artifacts?: Artifacts;
+  asked?: string;
   callId: string;
   chars?: number;
   lesson?: LessonRef;

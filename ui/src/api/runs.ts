@@ -2,7 +2,7 @@
 
 import type { CriterionDecision, Decision, Event as LogEvent } from './events';
 import { get, list, type Page, post, send, withQuery } from './http';
-import type { Budgets, NewRun, Run, Snapshot, Workspace } from './shapes';
+import type { Budgets, Iteration, NewRun, Run, Snapshot, Workspace } from './shapes';
 
 const runPath = (id: string, rest = ''): string => `/api/runs/${encodeURIComponent(id)}${rest}`;
 
@@ -21,6 +21,8 @@ export const say = (id: string, text: string, lane: 'steer' | 'queue', node: str
 /** Says what came of a call whose outcome is unknown. */
 export const resolve = (id: string, effect: string, decision: Decision): Promise<Run> => post(runPath(id, `/effects/${encodeURIComponent(effect)}`), { decision });
 
+/** The iterations after the one with this number. */
+export const iterationsAfter = (id: string, after: number): Promise<Iteration[]> => get(withQuery(runPath(id, '/iterations'), { after }));
 /** A person's word on a success criterion. */
 export const decideCriterion = (id: string, criterion: string, decision: CriterionDecision, note?: string): Promise<Run> =>
   send('PATCH', runPath(id, `/criteria/${encodeURIComponent(criterion)}`), note ? { decision, note } : { decision });

@@ -169,6 +169,7 @@ export interface Iteration {
   metrics: Metrics | null;
   progress: boolean;
   run_id: string;
+  running?: Running;
   started_at: string;
   status: 'running' | 'completed';
   summary: string;
@@ -333,6 +334,7 @@ export interface NodeColumns {
   count: number;
   created_ms: number[];
   depth: number[];
+  documents: number[];
   ended_ms: (number | null)[];
   error: (string | null)[];
   generation: number[];
@@ -353,6 +355,7 @@ export interface NodeColumns {
   title: string[];
   tokens_in: number[];
   tokens_out: number[];
+  tokens_presumed: number[];
   tool_calls: number[];
 }
 
@@ -480,6 +483,7 @@ export interface Run {
   questions: Question[];
   report: Report | null;
   root_node_id?: string;
+  running?: Running;
   scope: Scope;
   started_at: string | null;
   status: Status;
@@ -492,6 +496,11 @@ export interface Run {
   workspace_project_id: string;
 }
 
+export interface Running {
+  at: string;
+  calls: number;
+  estimated_cost_usd: number;
+}
 export type RunOutcome = 'none' | 'partial' | 'verified' | 'claimed';
 
 export type Scope = 'global' | 'project' | 'multi_project';

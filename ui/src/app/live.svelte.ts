@@ -3,13 +3,7 @@
 import { Problem, sendRequest } from '../api/http';
 import type { Notification, Run } from '../api/shapes';
 import { readStream, type Message } from '../api/sse';
-
-interface Delta {
-  run_id: string;
-  node_id: string | null;
-  effect: string;
-  text: string;
-}
+import type { Delta } from '../model/writing';
 
 export interface Follower {
   run: string;

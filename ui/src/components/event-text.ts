@@ -4,6 +4,7 @@
 import table from '../../../crates/server/src/render/event_sentences.json';
 import type { StoredEvent } from '../model/run';
 import type { Tone } from '../model/statuses';
+import { headline } from './format';
 
 interface Case {
   when?: Record<string, unknown>;
@@ -18,19 +19,24 @@ type Field = (path: string) => string;
 /** A node as people call it: by its number and title. */
 export type NodeName = (id: string) => { ordinal: number; title: string } | null | undefined;
 
+/** The characters of a title where it only says which node is meant. */
+const MAX_TITLE = 40;
+
 const SENTENCES = table as Record<string, string | Case[]>;
 
 export const hasEventText = (type: string): boolean => type in SENTENCES;
 
-export function eventText(event: TextEvent, nodeName: NodeName): string {
+/** `full`: where many nodes are mixed, each is called by its number and title. */
+export function eventText(event: TextEvent, nodeName: NodeName, full = false): string {
   const payload = event.payload as Payload;
   const entry = SENTENCES[event.type];
   const text = typeof entry === 'string' ? entry : entry?.find((item) => holds(item, payload))?.text;
   if (text === undefined) return event.type;
   const id = event.nodeId;
   const node = id ? nodeName(id) : null;
-  const name = node ? `n${node.ordinal}` : `node ${id}`;
-  const names: Record<string, string> = { name, node: node ? `${name} ${line(node.title)}` : name };
+  const number = node ? `n${node.ordinal}` : `node ${id}`;
+  const name = node && full ? `${number} ${headline(line(node.title), MAX_TITLE)}` : number;
+  const names: Record<string, string> = { name, node: node ? `${number} ${line(node.title)}` : number };
   return (id && !text.includes('{n') ? `${name}: ` : '') + fill(text, (path) => names[path] ?? read(payload, path));
 }
 
@@ -59,12 +65,18 @@ function read(payload: Payload, path: string): string {
     return String(values(payload, counted).filter((value) => wanted === undefined || value === wanted).length);
   }
   const [where = '', missing = ''] = path.split('|');
-  const texts = values(payload, where).filter((value) => ['string', 'number', 'boolean'].includes(typeof value));
-  return texts.length === 0 ? missing : texts.map((value) => line(String(value))).join('; ');
+  const texts = values(payload, where)
+    .filter((value) => ['string', 'number', 'boolean'].includes(typeof value))
+    .map((value) => timeText(line(String(value))))
+    .filter((text) => text !== '');
+  return texts.length === 0 ? missing : texts.join('; ');
 }
 
 /** All values at a path. A list on the path is replaced by its items. */
 const values = (payload: Payload, path: string): unknown[] => path.split('.').reduce<unknown[]>((found, key) => found.flatMap((value) => (value as Payload | null)?.[key] ?? []), [payload]);
+
+/** A time is shown to the second. */
+const timeText = (text: string): string => (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) ? `${text.slice(0, 10)} ${text.slice(11, 19)} UTC` : text);
 
 const line = (text: string): string => text.split(/\s+/).filter(Boolean).join(' ');
 

@@ -70,6 +70,7 @@ const STOPPED: Record<string, string> = {
   max_iterations: 'the iteration limit was reached',
   max_steps: 'the step limit was reached',
   no_progress: 'no progress',
+  cannot_be_done: 'it cannot be done',
   provider_auth: 'the model provider refused the key',
   provider_quota: 'the model provider’s quota is used up',
   error: 'an error',
@@ -99,6 +100,9 @@ export function money(usd: number | null | undefined): string {
   if (usd === 0) return '$0.00';
   return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
+
+/** Money that is still being spent, with as many digits as it takes to see it move. */
+export const aboutMoney = (usd: number): string => `about ${usd < 1 ? `$${usd.toFixed(4)}` : money(usd)}`;
 
 export function count(n: number | null | undefined): string {
   if (n === null || n === undefined) return '–';

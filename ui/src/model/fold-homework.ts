@@ -21,7 +21,8 @@ export function foldHomework(state: State, event: StoredEvent): void {
     case 'homework.plan_updated':
       return state.setValue('plan', event.payload.steps.length ? { version: event.payload.version, steps: event.payload.steps } : null);
     case 'homework.tool_call_result':
-      return state.charges.addToolCall(state.undoLog, NONE);
+      // A call over a limit was never made.
+      return event.payload.notRun ? undefined : state.charges.addToolCall(state.undoLog, NONE);
     case 'homework.executor_started':
       return executorStarted(state, event.payload);
     case 'homework.executor_finished':
@@ -30,6 +31,8 @@ export function foldHomework(state: State, event: StoredEvent): void {
       return state.setValue('repeated', event.payload.actions ?? []);
     case 'homework.scratchpad_appended':
       return state.setValue('entries', [...state.value('entries'), event.payload.markdown as string].slice(-KEPT_ENTRIES));
+    case 'homework.limit_reached':
+      return state.setValue('phase', 'reporting');
     case 'homework.iteration_completed':
       return iterationCompleted(state, event);
   }
@@ -54,16 +57,27 @@ function iterationStarted(state: State, event: EventOf<'homework.iteration_start
   state.setValue('iterations', [...state.value('iterations'), row]);
 }
 
+/** An iteration in which the run was canceled or failed ended as the run did. */
+function statusOf(verdict: EventOf<'homework.iteration_completed'>['payload']['verdict']): Iteration['status'] {
+  if (verdict?.go !== 'stop') return 'completed';
+  if (verdict.reason === 'canceled') return 'canceled';
+  return ['error', 'provider_auth', 'provider_quota'].includes(verdict.reason) ? 'failed' : 'completed';
+}
+
 function iterationCompleted(state: State, event: EventOf<'homework.iteration_completed'>): void {
   const { payload } = event;
   const row: Iteration = {
     run_id: event.runId,
     iteration: payload.iteration,
-    status: 'completed',
+    status: statusOf(payload.verdict),
     summary: payload.summary,
     progress: payload.progress,
     metrics: payload.metrics,
-    artifacts: payload.artifacts,
+    artifacts: {
+      ...payload.artifacts,
+      tool_results: (payload.results ?? []).filter((result) => !result.branch_id),
+      executor_results: (payload.results ?? []).filter((result) => result.branch_id),
+    },
     started_at: payload.startedAt,
     ended_at: event.timestamp,
   };
@@ -86,6 +100,7 @@ function executorStarted(state: State, payload: EventOf<'homework.executor_start
     document_id: payload.scratchpadDocumentId,
     entries: known?.entries ?? [],
     working: true,
+    executor: payload.index,
     ...(payload.agent ? { agent: payload.agent } : {}),
   };
   state.setValue('branches', [...state.value('branches').filter((other) => other !== known), branch]);

@@ -20,6 +20,8 @@ export interface Branch {
   document_id: string;
   entries: readonly string[];
   working: boolean;
+  /** Its number among the executors of the iteration it worked in last. */
+  executor: number;
   /** The subagent it was given to last. */
   agent?: string;
 }

@@ -1,7 +1,7 @@
 // A model server that a test scripts: it speaks the OpenAI chat protocol over real HTTP and answers by role and node.
 //
-// `play(call)` gets {role, title, objective, nth, prompt}, nth counting within a run, and returns the answer as a value, or {wait, answer, status}. `wait` is milliseconds or a
-// promise, so that a test can hold a call until it has looked.
+// `play(call)` gets {role, title, objective, nth, prompt}, nth counting within a run, and returns the answer as a value, or {wait, answer, status, pause}. `wait` is milliseconds or a
+// promise, so that a test can hold a call until it has looked. `pause` is a promise too: the answer is streamed up to its middle before it, and on after it.
 
 import http from 'node:http';
 
@@ -27,7 +27,7 @@ export async function startModel(play) {
     if (typeof reply.wait === 'number') await new Promise((resolve) => setTimeout(resolve, reply.wait));
     else await reply.wait;
     if (reply.status) return json(response, reply.status, { error: { message: reply.answer ?? 'refused by the script' } });
-    return answer(response, body, JSON.stringify(reply.answer));
+    return answer(response, body, JSON.stringify(reply.answer), reply.pause);
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -42,13 +42,16 @@ function json(response, status, body) {
   response.end(JSON.stringify(body));
 }
 
-function answer(response, request, content) {
+async function answer(response, request, content, pause) {
   const usage = { prompt_tokens: 1_200, completion_tokens: Math.ceil(content.length / 4), total_tokens: 1_200 + Math.ceil(content.length / 4) };
   const common = { id: 'scripted', created: 0, model: request.model };
   if (!request.stream) return json(response, 200, { ...common, object: 'chat.completion', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }], usage });
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const send = (value) => response.write(`data: ${JSON.stringify({ ...common, object: 'chat.completion.chunk', ...value })}\n\n`);
-  for (let at = 0; at < content.length; at += 400) send({ choices: [{ index: 0, delta: { content: content.slice(at, at + 400) }, finish_reason: null }] });
+  for (let at = 0; at < content.length; at += 400) {
+    if (at >= content.length / 2) await pause;
+    send({ choices: [{ index: 0, delta: { content: content.slice(at, at + 400) }, finish_reason: null }] });
+  }
   send({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
   send({ choices: [], usage });
   response.end('data: [DONE]\n\n');

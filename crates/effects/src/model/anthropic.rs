@@ -7,7 +7,10 @@ use super::usage::ReportedUsage;
 use super::wire::{self, ModelRequest, WireFormat};
 use engine::request::Speaker;
 use http_client::sse::Event;
+use reqwest::RequestBuilder;
 use reqwest::header::{HeaderMap, HeaderValue};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub(super) struct Messages;
@@ -26,7 +29,12 @@ impl WireFormat for Messages {
         }
     }
 
-    fn body(&self, request: &ModelRequest<'_>, capabilities: Capabilities) -> Value {
+    fn with_body(
+        &self,
+        http_request: RequestBuilder,
+        request: &ModelRequest<'_>,
+        capabilities: Capabilities,
+    ) -> RequestBuilder {
         let mut system = Vec::new();
         let mut messages = Vec::new();
         for (speaker, text) in request.messages {
@@ -37,19 +45,20 @@ impl WireFormat for Messages {
             }
         }
         system.extend(wire::instruction(request, capabilities.format));
-        let mut body = json!({"model": request.model, "max_tokens": request.max_tokens, "messages": messages});
+        let mut plain = json!({"model": request.model, "max_tokens": request.max_tokens, "messages": messages});
         if !system.is_empty() {
-            body["system"] = json!(system.join("\n\n"));
+            plain["system"] = json!(system.join("\n\n"));
         }
         if capabilities.stream {
-            body["stream"] = json!(true);
+            plain["stream"] = json!(true);
         }
+        let mut tools = Vec::new();
         if capabilities.format == SchemaMode::Schema {
-            body["tools"] =
-                json!([{"name": request.role, "description": "Gives the answer.", "input_schema": request.schema}]);
-            body["tool_choice"] = json!({"type": "tool", "name": request.role});
+            plain["tool_choice"] = json!({"type": "tool", "name": request.role});
+            let input_schema = &request.schema.text;
+            tools.push(Tool { name: request.role, description: "Gives the answer.", input_schema });
         }
-        body
+        http_request.json(&Body { plain, tools })
     }
 
     fn event(&self, event: &Event, reply: &mut PartialReply) -> Result<bool, serde_json::Error> {
@@ -90,6 +99,21 @@ impl WireFormat for Messages {
     fn finished(&self, reply: &PartialReply) -> bool {
         reply.ended
     }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    plain: Value,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a RawValue,
 }
 
 fn block(block: &Value, index: Option<u64>, reply: &mut PartialReply) {

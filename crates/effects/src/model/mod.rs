@@ -230,14 +230,13 @@ impl Gateway {
         idempotency_key: &str,
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, WireError> {
-        let body = endpoint.wire.body(request, capabilities);
         let http_request = endpoint
             .client
             .post(endpoint.url(endpoint.wire.path()))
             .headers(endpoint.headers())
             .header("x-pleach-role", request.role)
-            .header("idempotency-key", idempotency_key)
-            .json(&body);
+            .header("idempotency-key", idempotency_key);
+        let http_request = endpoint.wire.with_body(http_request, request, capabilities);
         let mut deltas = DeltaRedactor::new(&self.secrets, on_delta);
         let received = http_call::send(
             http_request,
@@ -252,7 +251,7 @@ impl Gateway {
         let reply = received.reply;
         Ok(ModelReply {
             text: self.secrets.redact(reply.answer(request.role)),
-            usage: reply.usage.settle(length(request.messages) + request.schema.to_string().len(), reply.bytes()),
+            usage: reply.usage.settle(length(request.messages) + request.schema.text.get().len(), reply.bytes()),
             truncated: reply.truncated(),
             provider_request_id: received.request_id.or(reply.id),
         })

@@ -7,7 +7,10 @@ use super::usage::ReportedUsage;
 use super::wire::{self, ModelRequest, WireFormat};
 use engine::request::Speaker;
 use http_client::sse::Event;
+use reqwest::RequestBuilder;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub(super) struct Chat;
@@ -26,30 +29,27 @@ impl WireFormat for Chat {
         }
     }
 
-    fn body(&self, request: &ModelRequest<'_>, capabilities: Capabilities) -> Value {
+    fn with_body(
+        &self,
+        http_request: RequestBuilder,
+        request: &ModelRequest<'_>,
+        capabilities: Capabilities,
+    ) -> RequestBuilder {
         let mut messages: Vec<Value> =
             request.messages.iter().map(|(speaker, text)| json!({"role": role(*speaker), "content": text})).collect();
         if let Some(instruction) = wire::instruction(request, capabilities.format) {
             messages.insert(0, json!({"role": "system", "content": instruction}));
         }
-        let mut body = json!({"model": request.model, "messages": messages});
-        body[match capabilities.tokens {
+        let mut plain = json!({"model": request.model, "messages": messages});
+        plain[match capabilities.tokens {
             TokenField::MaxTokens => "max_tokens",
             TokenField::MaxCompletionTokens => "max_completion_tokens",
         }] = json!(request.max_tokens);
         if capabilities.stream {
-            body["stream"] = json!(true);
-            body["stream_options"] = json!({"include_usage": true});
+            plain["stream"] = json!(true);
+            plain["stream_options"] = json!({"include_usage": true});
         }
-        match capabilities.format {
-            SchemaMode::Schema => {
-                let strict = wire::is_closed(request.schema);
-                body["response_format"] = json!({"type": "json_schema", "json_schema": {"name": request.role, "schema": request.schema, "strict": strict}});
-            }
-            SchemaMode::JsonObject => body["response_format"] = json!({"type": "json_object"}),
-            SchemaMode::Text => {}
-        }
-        body
+        http_request.json(&Body { plain, response_format: response_format(request, capabilities.format) })
     }
 
     fn event(&self, event: &Event, reply: &mut PartialReply) -> Result<bool, serde_json::Error> {
@@ -76,6 +76,43 @@ impl WireFormat for Chat {
     /// Some compatible servers never send `[DONE]`: a finish reason and a clean close are enough.
     fn finished(&self, reply: &PartialReply) -> bool {
         reply.ended || reply.stop.is_some()
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    plain: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ResponseFormat<'a> {
+    JsonSchema { json_schema: JsonSchema<'a> },
+    JsonObject,
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'a> {
+    name: &'a str,
+    schema: &'a RawValue,
+    strict: bool,
+}
+
+fn response_format<'a>(request: &ModelRequest<'a>, format: SchemaMode) -> Option<ResponseFormat<'a>> {
+    let schema = request.schema;
+    match format {
+        SchemaMode::Schema => Some(ResponseFormat::JsonSchema {
+            json_schema: JsonSchema {
+                name: request.role,
+                schema: &schema.text,
+                strict: wire::is_closed(&schema.value),
+            },
+        }),
+        SchemaMode::JsonObject => Some(ResponseFormat::JsonObject),
+        SchemaMode::Text => None,
     }
 }
 

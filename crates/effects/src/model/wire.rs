@@ -5,7 +5,9 @@ use super::config::{ProviderKind, SchemaMode};
 use super::partial_reply::PartialReply;
 use super::{anthropic, openai};
 use engine::request::Speaker;
+use engine::role_schema::RoleSchema;
 use http_client::sse::Event;
+use reqwest::RequestBuilder;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
@@ -14,7 +16,7 @@ pub(super) struct ModelRequest<'a> {
     pub role: &'static str,
     pub model: &'a str,
     pub messages: &'a [(Speaker, String)],
-    pub schema: &'a Value,
+    pub schema: &'a RoleSchema,
     pub max_tokens: u32,
 }
 
@@ -22,7 +24,13 @@ pub(super) trait WireFormat: Sync {
     /// The path below the base URL.
     fn path(&self) -> &'static str;
     fn authorize(&self, headers: &mut HeaderMap, api_key: Option<&HeaderValue>);
-    fn body(&self, request: &ModelRequest<'_>, capabilities: Capabilities) -> Value;
+    /// Adds the body. It is written straight from what it is made of, because a `Value` would sort the fields of the schema.
+    fn with_body(
+        &self,
+        http_request: RequestBuilder,
+        request: &ModelRequest<'_>,
+        capabilities: Capabilities,
+    ) -> RequestBuilder;
     /// Reads one event of a stream; true if it was more than a keep-alive.
     fn event(&self, event: &Event, reply: &mut PartialReply) -> Result<bool, serde_json::Error>;
     /// Reads an answer that was not streamed.
@@ -42,7 +50,7 @@ pub(super) fn of(kind: ProviderKind) -> Option<&'static dyn WireFormat> {
 /// The sentence that states the schema in the prompt, for servers that do not enforce it.
 pub(super) fn instruction(request: &ModelRequest<'_>, format: SchemaMode) -> Option<String> {
     (format != SchemaMode::Schema).then(|| {
-        format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", request.schema)
+        format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", request.schema.text)
     })
 }
 

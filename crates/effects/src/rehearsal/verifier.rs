@@ -11,7 +11,8 @@ const QUOTED_LINES: usize = 3;
 
 pub(super) fn answer(sections: &Sections) -> Value {
     let criteria = sections.lines("criteria");
-    let verdicts: Vec<Value> = criteria.iter().map(|criterion| verdict(criterion, sections.lines("evidence"))).collect();
+    let verdicts: Vec<Value> =
+        criteria.iter().map(|criterion| verdict(criterion, sections.lines("evidence"))).collect();
     json!({ "verdicts": verdicts })
 }
 

@@ -19,6 +19,10 @@ const DEFAULT_TYPE: &str = "document.note";
 /// Only the platform creates documents of these types.
 const RESERVED_TYPES: [&str; 2] = ["document.homework.", "document.tree_agent."];
 
+pub(super) fn is_platform_type(type_key: &str) -> bool {
+    RESERVED_TYPES.iter().any(|reserved| type_key.starts_with(reserved))
+}
+
 const ID: Field = required("document_id", ArgumentType::Id, "The document.");
 
 pub(super) const ACTIONS: &[Action] = &[

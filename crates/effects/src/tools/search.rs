@@ -2,6 +2,7 @@
 //! query has a word in it.
 
 use super::arguments::{ArgumentType, Arguments, Field, LIMIT, MAX_QUERY_CHARS, optional, required};
+use super::documents::is_platform_type;
 use super::tool_context::{ToolContext, page};
 use super::{Action, ActionError, ActionOutput, Changes, refuse};
 use runtime::ports::{Hit, HitKind, SearchFilter};
@@ -18,7 +19,12 @@ pub(super) const ACTIONS: &[Action] = &[
         name: "search_documents",
         description: "Find documents that contain all the words of the query; the last may be a beginning.",
         changes: Changes::Nothing,
-        fields: &[QUERY, optional("project_id", ArgumentType::Id, "Only in this project."), LIMIT],
+        fields: &[
+            QUERY,
+            optional("project_id", ArgumentType::Id, "Only in this project."),
+            optional("type_key", ArgumentType::TypeKey, "Only this type; so the platform's own are found."),
+            LIMIT,
+        ],
         handler: |context, arguments| Box::pin(find(context, arguments, &[HitKind::Document])),
     },
     Action {
@@ -47,12 +53,20 @@ async fn find(
     }
     let limit = arguments.limit();
     let project = context.requested_project(arguments).await?;
-    let filter =
-        SearchFilter { kinds: kinds.to_vec(), project_id: project, limit: limit + 1, ..SearchFilter::default() };
+    let type_key = arguments.text("type_key").map(str::to_owned);
+    let of_platform = type_key.as_deref().is_some_and(is_platform_type);
+    let filter = SearchFilter {
+        kinds: kinds.to_vec(),
+        type_key,
+        project_id: project,
+        limit: limit + 1,
+        ..SearchFilter::default()
+    };
     let (hits, more) = page(context.library.search(context.scope, query, filter).await?, limit);
     let summary = format!("{} found for \"{query}\"", hits.len());
     // The query is left out of the result: otherwise every search that finds nothing would count as new.
-    Ok(ActionOutput::read(json!({"results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
+    let content = json!({"results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more});
+    Ok(ActionOutput { read: !of_platform, ..ActionOutput::read(content, summary) })
 }
 
 fn shown(hit: &Hit) -> Value {

@@ -8,6 +8,7 @@ use effects::rehearsal::RehearsalModels;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::model::Role;
 use engine::request::{Request, Speaker};
+use engine::role_schema::RoleSchema;
 use std::time::Duration;
 
 pub(crate) const KEY: &str = "sk-canary-0123456789abcdef";
@@ -95,14 +96,20 @@ impl TestClient {
         key: &str,
         on_delta: Option<effects::model::OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
+        self.call(role, engine::prompts::schema(role), messages, key, on_delta).await
+    }
+
+    /// A call whose answer must fit another schema than the role's usual one.
+    pub(crate) async fn call(
+        &self,
+        role: Role,
+        schema: &'static RoleSchema,
+        messages: Vec<(Speaker, String)>,
+        key: &str,
+        on_delta: Option<effects::model::OnDelta<'_>>,
+    ) -> Result<ModelReply, CallError> {
         let model = self.gateway.spec(self.kind.name(), &self.model).expect("a configured provider");
-        let call = ModelCall {
-            role,
-            model,
-            request: Request::default(),
-            schema: engine::prompts::schema(role),
-            max_tokens: 500,
-        };
+        let call = ModelCall { role, model, request: Request::default(), schema, max_tokens: 500 };
         self.gateway.call(&call, messages, key, on_delta).await
     }
 }

@@ -8,5 +8,6 @@ mod models;
 mod raw;
 mod request;
 mod schema_fallback;
+mod schema_order;
 mod secrets;
 mod unusual_answers;

@@ -43,7 +43,7 @@ async fn e3_openai_gets_the_schema_and_asks_for_usage() {
     let format = &request.body["response_format"];
     assert_eq!(format["type"], "json_schema");
     assert_eq!(format["json_schema"]["strict"], false, "a planner's tool arguments are open objects");
-    assert_eq!(&format["json_schema"]["schema"], engine::homework::prompts::schema(Role::HomeworkPlanner));
+    assert_eq!(format["json_schema"]["schema"], engine::prompts::schema(Role::HomeworkPlanner).value);
     assert_eq!(request.body["stream_options"]["include_usage"], true);
     assert_eq!(request.body["messages"][0], json!({"role": "system", "content": "You plan."}));
 }
@@ -55,7 +55,7 @@ async fn e3_anthropic_is_made_to_call_the_roles_tool() {
     assert_eq!(request.headers["x-api-key"], KEY);
     assert_eq!(request.headers["anthropic-version"], "2023-06-01");
     assert_eq!(request.body["tool_choice"], json!({"type": "tool", "name": "homework_repair"}));
-    assert_eq!(&request.body["tools"][0]["input_schema"], engine::homework::prompts::schema(Role::HomeworkRepair));
+    assert_eq!(request.body["tools"][0]["input_schema"], engine::prompts::schema(Role::HomeworkRepair).value);
     assert_eq!(request.body["system"], "You plan.");
     let roles: Vec<&Value> =
         request.body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();

@@ -43,8 +43,11 @@ impl CheckedAnswer for VerifierAnswer {
         if self.verdicts.is_empty() {
             errors.push("verdicts is empty: give one for each criterion".into());
         }
-        let unexplained = self.verdicts.iter().filter(|given| given.verdict == Verdict::NotMet && given.reason.trim().is_empty());
-        errors.extend(unexplained.map(|given| format!("the verdict on {} is not_met and gives no reason", given.criterion)));
+        let unexplained =
+            self.verdicts.iter().filter(|given| given.verdict == Verdict::NotMet && given.reason.trim().is_empty());
+        errors.extend(
+            unexplained.map(|given| format!("the verdict on {} is not_met and gives no reason", given.criterion)),
+        );
         errors
     }
 }

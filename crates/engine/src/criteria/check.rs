@@ -196,13 +196,19 @@ impl Shared {
                 }
             }
             RunFact::CriterionChecked(fact) => {
-                self.criteria.iter_mut().filter(|known| known.id == fact.criterion).for_each(|known| known.checked(fact));
+                self.criteria
+                    .iter_mut()
+                    .filter(|known| known.id == fact.criterion)
+                    .for_each(|known| known.checked(fact));
                 if let Some(check) = &mut self.check {
                     check.settled(&fact.criterion);
                 }
             }
             RunFact::CriterionDecided(fact) => {
-                self.criteria.iter_mut().filter(|known| known.id == fact.criterion).for_each(|known| known.decided(fact));
+                self.criteria
+                    .iter_mut()
+                    .filter(|known| known.id == fact.criterion)
+                    .for_each(|known| known.decided(fact));
             }
             _ => return,
         }

@@ -112,7 +112,11 @@ impl Shared {
         let mut settled = Vec::new();
         for criterion in &check.batch {
             let Some(verdict) = given.verdicts.iter().find(|verdict| verdict.criterion == *criterion) else {
-                settled.push(claimed(criterion.clone(), check.cited(criterion, &[]), "the verifier gave no verdict on it"));
+                settled.push(claimed(
+                    criterion.clone(),
+                    check.cited(criterion, &[]),
+                    "the verifier gave no verdict on it",
+                ));
                 continue;
             };
             let quotes: Vec<(String, String)> = look_upable(check, verdict)
@@ -120,7 +124,9 @@ impl Shared {
                 .filter_map(|(quote, found)| found.then(|| (quote.reference.clone(), quote.text.clone())))
                 .collect();
             match verdict.verdict {
-                Verdict::Met if quotes.is_empty() && !check.lacked_quotes => missing.push(missing_quotes(check, verdict)),
+                Verdict::Met if quotes.is_empty() && !check.lacked_quotes => {
+                    missing.push(missing_quotes(check, verdict))
+                }
                 _ => settled.push(self.settle(check, verdict, &quotes)),
             }
         }
@@ -151,15 +157,18 @@ impl Shared {
 }
 
 /// The quotes of a verdict that are long enough and stand under a text cited for its criterion.
-fn look_upable<'a>(
-    check: &'a Check,
-    verdict: &'a GivenVerdict,
-) -> impl Iterator<Item = (&'a GivenQuote, BlobRef)> {
-    let long_enough = |quote: &&GivenQuote| quote.text.trim().chars().count() >= MIN_QUOTE_CHARS;
+fn look_upable<'a>(check: &'a Check, verdict: &'a GivenVerdict) -> impl Iterator<Item = (&'a GivenQuote, BlobRef)> {
+    let long_enough = |quote: &&GivenQuote| chars_between_spaces(&quote.text) >= MIN_QUOTE_CHARS;
     verdict.quotes.iter().filter(long_enough).filter_map(|quote| {
         let text = check.readable(&verdict.criterion).find(|text| text.reference == quote.reference)?;
         Some((quote, text.text?))
     })
+}
+
+/// White space counts once, wherever it is: it is no part of what is compared.
+fn chars_between_spaces(quote: &str) -> usize {
+    let words = quote.split_whitespace().map(|word| word.chars().count() + 1);
+    words.sum::<usize>().saturating_sub(1)
 }
 
 /// In the order of the batch: so the answers are told apart.
@@ -196,10 +205,18 @@ fn give_up(check: &Check, why: &str, facts: &mut Facts) {
     }
 }
 
-fn claimed(
-    criterion: String,
-    evidence: Vec<crate::facts::evidence::CitedEvidence>,
-    reason: &str,
-) -> CriterionChecked {
+fn claimed(criterion: String, evidence: Vec<crate::facts::evidence::CitedEvidence>, reason: &str) -> CriterionChecked {
     CriterionChecked { criterion, state: CriterionState::Claimed, reason: Some(reason.into()), evidence, model: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h1_a_quote_is_not_longer_for_its_white_space() {
+        assert_eq!(chars_between_spaces("  #          Page \n"), 6);
+        assert_eq!(chars_between_spaces("twelve chars"), MIN_QUOTE_CHARS);
+        assert_eq!(chars_between_spaces(" \n"), 0);
+    }
 }

@@ -44,7 +44,11 @@ impl Shared {
         for Citation { criterion, refs } in citations {
             let is_open = self.criterion(criterion).is_some_and(|known| known.state == CriterionState::Open);
             if is_open && !refs.is_empty() {
-                let cite = |reference: &String| CitedEvidence { reference: reference.clone(), version: None, quotes: Vec::new() };
+                let cite = |reference: &String| CitedEvidence {
+                    reference: reference.clone(),
+                    version: None,
+                    quotes: Vec::new(),
+                };
                 facts.push(CriterionChecked {
                     criterion: criterion.clone(),
                     state: CriterionState::Claimed,
@@ -63,10 +67,7 @@ impl Shared {
 }
 
 /// The cited texts that the log has already, each once.
-pub(crate) fn known_texts(
-    citations: &[Citation],
-    known: impl Fn(&str) -> Option<EvidenceText>,
-) -> Vec<EvidenceText> {
+pub(crate) fn known_texts(citations: &[Citation], known: impl Fn(&str) -> Option<EvidenceText>) -> Vec<EvidenceText> {
     let mut refs: Vec<&String> = citations.iter().flat_map(|citation| &citation.refs).collect();
     refs.sort();
     refs.dedup();

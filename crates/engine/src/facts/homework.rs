@@ -96,8 +96,18 @@ facts! {
         /// A read this run had not seen before (B10).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         new_reading: bool,
+        /// Of earlier versions: one fingerprint of the whole result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reading: Option<crate::blob::Hash>,
+        /// Fingerprints of what it showed or changed that this run had not had before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<crate::blob::Hash>,
+        /// What it changed, it changed only back to what this run has had: no progress.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        known_change: bool,
+        /// It was never carried out, because it was over a limit; such a call is not counted.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        not_run: bool,
         #[serde(default, skip_serializing_if = "Artifacts::is_empty")]
         artifacts: Artifacts,
         /// The lesson that was stored, pending, in the same commit.
@@ -199,6 +209,12 @@ facts! {
         markdown: String,
     }
 
+    /// The next planner call does not fit the limits, so no iteration begins: the run goes on to its report and stops.
+    LimitReached = "homework.limit_reached" {
+        stop_reason: StopReason,
+        detail: String,
+    }
+
     /// The iteration, and with it the job, ends; `verdict` decides whether the run goes on, waits or stops.
     IterationCompleted = "homework.iteration_completed" {
         iteration: u32,
@@ -207,6 +223,9 @@ facts! {
         progress: Progress,
         metrics: Metrics,
         artifacts: Artifacts,
+        /// What its calls and executors brought, in short.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        results: Vec<IterationResult>,
         summary: String,
         /// Criteria with the references that verified them, in this iteration.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -228,6 +247,24 @@ pub struct PadEntry {
     pub scratchpad_document_id: DocumentId,
     pub entry_key: String,
     pub markdown: String,
+}
+
+/// The result of one call of the planner, or of one executor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IterationResult {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<EffectId>,
+    /// The branch of an executor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_id: Option<String>,
+    /// The tool with what it was called for, or the title of the executor's task.
+    pub name: String,
+    pub ok: bool,
+    pub summary: String,
+    /// The seq of the tool's result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<u64>,
 }
 
 /// The progress of one iteration.

@@ -72,8 +72,12 @@ facts! {
         /// `leaf_decision:…`, `guard:…`, or words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// From 0 to 1: how many of its planned children have ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         progress: Option<f64>,
+        /// Why its planner chose to plan, or to do the work itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode_reason: Option<String>,
     }
 
     /// An answer did not fit its role's schema: it is asked again, once; after that the node fails.
@@ -150,6 +154,9 @@ facts! {
     ToolCallResult = "tree.tool_call_result" {
         call_id: EffectId,
         tool: String,
+        /// The arguments in one line, for the scratchpad, which has an entry for every call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<String>,
         ok: bool,
         summary: String,
         /// What went back to the model, whole.
@@ -186,7 +193,7 @@ facts! {
         own: bool,
     }
 
-    /// The receipt: the named node was shown this artifact. Moves nothing.
+    /// The receipt: the named node was shown this artifact of another one, by its parent's request or by a tool. Moves nothing.
     ArtifactRead = "tree.artifact_read" {
         artifact_id: ArtifactId,
         by_node_id: NodeId,
@@ -228,9 +235,13 @@ facts! {
     /// The node has a result: → completed.
     NodeCompleted = "tree.node_completed" {
         outcome: NodeOutcome,
-        /// Why it is partial, in words.
+        /// What it rests on: `doc:` and `artifact:` refs, the primary one first. Of a partial result that an earlier version
+        /// wrote, why it is partial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
+        /// Why it is partial, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shortfall: Option<String>,
         /// Of the whole subtree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metrics: Option<Metrics>,
@@ -263,7 +274,7 @@ facts! {
     /// A person paused the node: neither it nor anything below it starts a call until it is resumed. The status stays.
     NodePaused = "tree.node_paused" {}
 
-    /// A person lifted the pause: the node and what is below it may start calls again.
+    /// A person lifted the pause, or canceled the node: the node and what is below it may start calls again.
     NodeResumed = "tree.node_resumed" {}
 
     /// A limit decided something, which the next event shows. `guard` is its key in `budgets`.
@@ -293,16 +304,25 @@ pub enum Disposition {
     Done,
     /// A call of its own was in flight: paid for, its answer refused.
     InFlightUnknown,
+    /// It never called, or it had planned and none of its steps had begun.
     NotStarted,
 }
 
 impl NodeStatusChanged {
     pub fn to(status: NodeStatus, role: NodeRole) -> NodeStatusChanged {
-        NodeStatusChanged { status, role, message: None, progress: None }
+        NodeStatusChanged { status, role, message: None, progress: None, mode_reason: None }
     }
 
     pub fn saying(self, message: impl Into<String>) -> NodeStatusChanged {
         NodeStatusChanged { message: Some(message.into()), ..self }
+    }
+
+    pub fn with_progress(self, progress: Option<f64>) -> NodeStatusChanged {
+        NodeStatusChanged { progress, ..self }
+    }
+
+    pub fn because(self, mode_reason: Option<String>) -> NodeStatusChanged {
+        NodeStatusChanged { mode_reason, ..self }
     }
 }
 

@@ -248,6 +248,12 @@ impl PlanAnswer {
 }
 
 impl PlannerAnswer {
+    /// A hint to ask the user, with something to ask, is a question.
+    pub fn asks_by_hint(&self) -> bool {
+        self.next_action_hint == NextAction::AskUser
+            && self.blocking_questions.iter().any(|question| !question.trim().is_empty())
+    }
+
     /// The answer with every text cut to its limit, so that state, prompts and documents stay bounded.
     pub fn bounded(mut self) -> PlannerAnswer {
         self.progress_summary = shorten::text(&self.progress_summary, MAX_TEXT_CHARS);

@@ -1,11 +1,13 @@
 //! The fold of homework facts: each arm records what its fact says happened.
 
 use super::effect_id::EffectPosition;
+use super::entry::{self, Closing};
 use super::state::{
     Branch, CitableEntity, CitableResult, CurrentIteration, DocumentExcerpt, DroppedStep, Executor, ExecutorOutcome,
-    FailedBranch, LastIteration, Phase, State, TaskNotRun, Workspace,
+    FailedBranch, LastIteration, LastOutcome, Phase, State, TaskNotRun, Workspace,
 };
-use crate::calls::{CallResult, RecordedCall, RejectedAnswer};
+use super::summary::ITERATIONS_PER_SUMMARY;
+use crate::calls::{self, CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
 use crate::facts::evidence::CriterionState;
 use crate::facts::homework::{
@@ -21,21 +23,28 @@ const MAX_ENTRIES: usize = 3;
 const MAX_TAIL_ENTRIES: usize = 2;
 const MAX_HISTORY_LINES: usize = 40;
 const MAX_ARTIFACTS: usize = 50;
-const MAX_BRANCHES: usize = 30;
+/// In characters: what is remembered of one entry of a branch. The whole is in its pad.
+const MAX_TAIL_CHARS: usize = 4_000;
+const MAX_BRANCH_ARTIFACTS: usize = 20;
+const MAX_HEARD: usize = 40;
 const MAX_TOTALS: usize = 200;
 const MAX_TEXTS: usize = 6;
 /// All texts together are about what fits the request of the report.
 const MAX_TEXT_CHARS: usize = 6_000;
 
 impl State {
-    pub(super) fn record_shared(&mut self, fact: &RunFact) {
+    pub(super) fn record_shared(&mut self, shared: &Shared, fact: &RunFact) {
+        self.hear(shared, fact);
         match fact {
             // In the middle of an iteration only a call waits: the iteration goes on with its answer.
             RunFact::WaitingOnUser(_) if self.current.verdict.is_some() => self.phase = Phase::Waiting,
             RunFact::Completed(_) | RunFact::Stopped(_) | RunFact::Canceled(_) => self.phase = Phase::Ended,
+            // Logs of earlier versions fail in the middle of an iteration, and go on in it.
+            RunFact::Failed(_) if self.current.verdict.is_some() => self.phase = Phase::Ended,
             RunFact::Resumed(resumed) if resumed.reason == ResumeReason::Continued => {
                 self.repeats = 0;
                 self.barred = None;
+                self.gave_up = None;
             }
             RunFact::CheckStarted(_) => self.current.check_started = true,
             RunFact::CriterionChecked(fact) if fact.state == CriterionState::Verified => {
@@ -49,6 +58,32 @@ impl State {
             }
             _ => {}
         }
+    }
+
+    /// What people said and answered goes into the next entry of the journal.
+    fn hear(&mut self, shared: &Shared, fact: &RunFact) {
+        let question = |id| {
+            let asked = shared.questions.iter().find(|question| question.id == id);
+            asked.map(|question| entry::line(&question.text)).unwrap_or_default()
+        };
+        let heard = match fact {
+            RunFact::MessageQueued(fact) => format!("a message: {:?}", entry::line(&fact.text)),
+            RunFact::Answered(fact) => {
+                format!("an answer to {:?}: {:?}", question(fact.question_id), entry::line(&fact.text))
+            }
+            RunFact::QuestionExpired(fact) => match &fact.default {
+                Some(default) => format!(
+                    "no answer in time to {:?}: {:?} was taken",
+                    question(fact.question_id),
+                    entry::line(default)
+                ),
+                None => format!("no answer in time to {:?}", question(fact.question_id)),
+            },
+            RunFact::Resumed(fact) if fact.reason == ResumeReason::Continued => "a person let the run go on".into(),
+            _ => return,
+        };
+        self.heard.push_back(heard);
+        retain_newest(&mut self.heard, MAX_HEARD);
     }
 
     pub(super) fn record_own(&mut self, shared: &Shared, fact: &HomeworkFact, event: &Event) {
@@ -107,11 +142,15 @@ impl State {
                 self.repeats = fact.repeats;
                 self.barred = Some(fact.actions.clone());
             }
-            HomeworkFact::ReplanForced(_) => {}
+            HomeworkFact::ReplanForced(fact) => self.current.replan_forced = fact.actions.clone(),
             HomeworkFact::ExitRefused(fact) => self.refused_exit = fact.reasons.clone(),
             HomeworkFact::ScratchpadAppended(fact) => {
                 self.entries.push_back(fact.markdown.clone());
                 retain_newest(&mut self.entries, MAX_ENTRIES);
+            }
+            HomeworkFact::LimitReached(fact) => {
+                self.phase = Phase::Reporting;
+                self.current.verdict = Some(Verdict::Stop { reason: fact.stop_reason, detail: fact.detail.clone() });
             }
             HomeworkFact::IterationCompleted(fact) => self.completed(fact),
         }
@@ -147,6 +186,10 @@ impl State {
             let text = call.arguments["content"].as_str().map(|text| crate::shorten::text(text, MAX_TEXT_CHARS));
             self.wrote(&fact.artifacts, text);
         }
+        let mut executors = self.current.executors.iter_mut();
+        if let Some(executor) = executors.find(|executor| executor.calls.iter().any(|call| call.id == fact.call_id)) {
+            executor.artifacts.extend(&fact.artifacts);
+        }
         let (tag, iteration) = (self.tag.clone(), self.iteration);
         for (index, executor) in self.current.executors.iter_mut().enumerate() {
             if executor.answered < executor.round || executor.calls.iter().any(|call| call.result.is_none()) {
@@ -167,18 +210,23 @@ impl State {
         if fact.ok && !crate::lessons::is_memory(&fact.tool) {
             self.successful_results.insert(seq, CitableResult { tool: fact.tool.clone(), content: fact.result });
         }
-        if fact.new_reading {
-            self.current.new_readings += 1;
-            self.readings.extend(fact.reading);
-        }
+        self.known.extend(&fact.seen);
+        self.current.new_readings += u32::from(fact.new_reading);
         self.current.artifacts.extend(&fact.artifacts);
+        let advances = !fact.known_change && !fact.artifacts.is_empty();
+        if advances {
+            self.current.advances.extend(&fact.artifacts);
+        }
+        let of_planner = self.current.calls.iter().any(|call| call.id == fact.call_id);
+        self.unclaimed_work += u32::from(of_planner && (fact.new_reading || advances));
         self.made(&fact.artifacts);
     }
 
     /// Steps that were not done and are missing, by id and by title; one that comes back is no longer dropped.
     fn steps_dropped(&mut self, fact: &PlanUpdated) {
         let stays = |id: &str, title: &str| fact.steps.iter().any(|step| step.id == id || step.title == title);
-        let known = |step: &&HomeworkStep| self.plan.steps.iter().any(|old| old.id == step.id || old.title == step.title);
+        let known =
+            |step: &&HomeworkStep| self.plan.steps.iter().any(|old| old.id == step.id || old.title == step.title);
         let replaced = fact.steps.iter().any(|step| !known(&step));
         self.dropped.retain(|step| !stays(&step.id, &step.title));
         let gone = self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done);
@@ -199,28 +247,28 @@ impl State {
         }
     }
 
-    /// The newest executor of a branch, or of a step, says how it stands.
+    /// The newest executor of a step says how the step stands; of a branch without steps, how the branch does.
     fn branch_ended(&mut self, fact: &ExecutorFinished, task: &ExecutorTask) {
-        let step = task.step_id.clone();
-        let same = |of: &Option<String>| step.is_some() && *of == step;
-        self.failed_branches.retain(|branch, failed| *branch != fact.branch_id && !same(&failed.step_id));
-        if let Some(error) = &fact.error {
-            let failed = FailedBranch { iteration: fact.iteration, step_id: step, title: task.title.clone(), error: error.clone() };
-            self.failed_branches.insert(fact.branch_id.clone(), failed);
+        let branch = format!("branch {}", fact.branch_id);
+        let failed_at = task.step_id.as_ref().map_or_else(|| branch.clone(), |step| format!("step {step}"));
+        match &fact.error {
+            Some(error) => {
+                let failed = FailedBranch {
+                    branch_id: fact.branch_id.clone(),
+                    iteration: fact.iteration,
+                    step_id: task.step_id.clone(),
+                    title: task.title.clone(),
+                    error: error.clone(),
+                };
+                self.failed_branches.insert(failed_at, failed);
+            }
+            None => self.failed_branches.retain(|known, _| *known != failed_at && *known != branch),
         }
     }
 
     fn made(&mut self, artifacts: &Artifacts) {
-        let documents =
-            artifacts.created_documents.iter().chain(&artifacts.updated_documents).map(|named| ("doc", named));
-        let tasks = artifacts.created_tasks.iter().chain(&artifacts.updated_tasks).map(|named| ("task", named));
-        for (kind, Named { id, title }) in documents.chain(tasks) {
-            self.changed_entities.insert(*id);
-            let reference = format!("{kind}:{id}");
-            self.made.retain(|made| made.reference != reference);
-            self.made.push_back(CitableEntity { reference, title: title.clone() });
-        }
-        retain_newest(&mut self.made, MAX_ARTIFACTS);
+        self.changed_entities.extend(entities(artifacts).map(|(_, named)| named.id));
+        cite(&mut self.made, artifacts, MAX_ARTIFACTS);
         self.totals.extend(artifacts);
         self.left_out += self.totals.retain_newest(MAX_TOTALS);
     }
@@ -241,9 +289,16 @@ impl State {
                 id: fact.branch_id.clone(),
                 document: fact.scratchpad_document_id,
                 title: fact.title.clone(),
+                step_id: None,
                 tail: VecDeque::new(),
+                last_outcome: None,
+                made: VecDeque::new(),
             };
             self.branches.push(branch);
+        }
+        let mut branches = self.branches.iter_mut();
+        if let Some(branch) = branches.find(|branch| branch.id == fact.branch_id) {
+            branch.step_id = fact.step_id.clone().or(branch.step_id.take());
         }
         self.current.executors.push(Executor {
             task: ExecutorTask {
@@ -263,13 +318,14 @@ impl State {
             summary: None,
             snippet: None,
             completed_step_ids: Vec::new(),
+            artifacts: Artifacts::default(),
             finished: None,
             refused_tools: super::executor::refused_tools(shared, &fact.refused_tools),
         });
     }
 
     fn executor_finished(&mut self, fact: &ExecutorFinished) {
-        let Some(entry) = &fact.entry else {
+        let Some(pad_entry) = &fact.entry else {
             let mut tasks = self.current.planned.iter().flat_map(|planned| &planned.executor_tasks);
             let task = tasks.find(|task| task.branch_id == fact.branch_id);
             self.current.not_run.extend(task.map(|task| TaskNotRun {
@@ -283,6 +339,14 @@ impl State {
             self.branch_ended(fact, &task);
         }
         if let Some(executor) = self.current.executors.get_mut(fact.index as usize) {
+            let results = calls::answered(&executor.calls).filter(|(call, _)| !crate::lessons::is_memory(&call.tool));
+            let worked = results.filter(|(_, result)| result.ok).count();
+            let mut steps = fact.completed_step_ids.iter().chain(&executor.task.step_id).peekable();
+            match fact.ok && worked > 0 {
+                true if steps.peek().is_some() => self.worked_steps.extend(steps.cloned()),
+                true => self.unclaimed_work += worked as u32,
+                false => {}
+            }
             executor.completed_step_ids = fact.completed_step_ids.clone();
             executor.finished = Some(ExecutorOutcome {
                 ok: fact.ok,
@@ -291,19 +355,26 @@ impl State {
                 error: fact.error.clone(),
             });
         }
-        // The branch moves to the end: the newest ones are what the planner is shown, and what is remembered.
+        // The branch moves to the end: of the newest ones the planner is shown the entries.
         if let Some(at) = self.branches.iter().position(|branch| branch.id == fact.branch_id) {
             let mut branch = self.branches.remove(at);
-            branch.tail.push_back(entry.markdown.clone());
+            branch.tail.push_back(crate::shorten::text(&pad_entry.markdown, MAX_TAIL_CHARS));
             retain_newest(&mut branch.tail, MAX_TAIL_ENTRIES);
+            let said = fact.error.as_deref().unwrap_or(&fact.result_snippet);
+            let said = if said.trim().is_empty() { "done" } else { said };
+            branch.last_outcome = Some(LastOutcome { iteration: fact.iteration, ok: fact.ok, said: entry::line(said) });
+            if let Some(executor) = self.current.executors.get(fact.index as usize) {
+                cite(&mut branch.made, &executor.artifacts, MAX_BRANCH_ARTIFACTS);
+            }
             self.branches.push(branch);
         }
-        let quiet = self.branches.len().saturating_sub(MAX_BRANCHES);
-        self.branches.iter_mut().take(quiet).for_each(|branch| branch.tail.clear());
     }
 
     fn completed(&mut self, fact: &IterationCompleted) {
+        self.remember_results(fact);
+        let given_up = self.gives_up();
         let Some(planned) = self.current.planned.take() else { return self.completed_without_plan(fact) };
+        self.gave_up = given_up.then_some(planned.progress_summary);
         let (remaining_work, actions) = (planned.remaining_work, planned.actions);
         let repeats_last = self.last.as_ref().is_some_and(|last| {
             (!actions.is_empty() && last.actions == actions)
@@ -314,9 +385,7 @@ impl State {
             self.repeats = 0;
             self.barred = None;
         }
-        for step in self.plan.steps.iter().filter(|step| step.status == HomeworkStepStatus::Done) {
-            self.counted_steps.insert(step.id.clone());
-        }
+        self.count_steps();
         for found in &fact.evidence {
             let key = found.criterion.clone().unwrap_or_default();
             self.evidence.insert(key, found.clone());
@@ -339,6 +408,23 @@ impl State {
             lost: fact.lost.clone(),
             results_of: None,
         });
+    }
+
+    /// What came of it, for the summary document, and what it used.
+    fn remember_results(&mut self, fact: &IterationCompleted) {
+        self.in_iterations.add(&fact.metrics);
+        let objections = if fact.exit_refused { self.refused_exit.as_slice() } else { &[] };
+        let closing = Closing {
+            lost: fact.lost.as_deref(),
+            progress: &fact.progress,
+            objections,
+            repeats: (!self.current.replan_forced.is_empty()).then_some(1),
+            verdict: &fact.verdict,
+        };
+        let digest = self.digest(&closing);
+        self.digests.push_back(digest);
+        retain_newest(&mut self.digests, ITERATIONS_PER_SUMMARY as usize);
+        self.heard.clear();
     }
 
     /// An iteration without a usable planner answer adds nothing and leaves the results of the iteration before.
@@ -378,6 +464,21 @@ impl State {
             self.dropped_history += 1;
         }
     }
+}
+
+fn entities(artifacts: &Artifacts) -> impl Iterator<Item = (&'static str, &Named)> {
+    let documents = artifacts.created_documents.iter().chain(&artifacts.updated_documents).map(|named| ("doc", named));
+    documents.chain(artifacts.created_tasks.iter().chain(&artifacts.updated_tasks).map(|named| ("task", named)))
+}
+
+/// Moves the documents and tasks to the end of a list of the newest.
+fn cite(list: &mut VecDeque<CitableEntity>, artifacts: &Artifacts, most: usize) {
+    for (kind, Named { id, title }) in entities(artifacts) {
+        let reference = format!("{kind}:{id}");
+        list.retain(|made| made.reference != reference);
+        list.push_back(CitableEntity { reference, title: title.clone() });
+    }
+    retain_newest(list, most);
 }
 
 fn retain_newest<T>(list: &mut VecDeque<T>, most: usize) {

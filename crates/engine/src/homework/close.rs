@@ -1,17 +1,17 @@
 //! Closes an iteration: measures progress, detects repeats, writes the scratchpad entry and decides how the run goes on.
 
+use super::entry::{self, Closing};
 use super::state::{Phase, State};
-use super::{SUMMARY, entry};
+use crate::calls;
 use crate::facts::homework as fact;
-use crate::facts::homework::Verdict;
+use crate::facts::homework::{NextAction, Verdict};
 use crate::facts::run::{QuestionAsked, WaitingOnUser};
-use crate::ids::{DocumentId, QuestionId};
+use crate::ids::QuestionId;
+use crate::metrics::Metrics;
 use crate::run::{Facts, Shared, StopReason};
-use crate::workspace::Mutation;
-use serde_json::json;
 
-/// A summary document is written every this many iterations.
-const ITERATIONS_PER_SUMMARY: u32 = 10;
+/// The most results of calls that an iteration's row shows.
+const MAX_RESULTS: usize = 40;
 
 impl State {
     /// `lost` says why the planner's answer could not be used.
@@ -27,9 +27,7 @@ impl State {
         let objections =
             planned.filter(|planned| planned.exit_signal).map(|planned| self.exit_objections(shared, planned));
         let asks = planned.is_some_and(|planned| planned.needs_user_input);
-        let exit_refused = objections.as_ref().is_some_and(|reasons| !reasons.is_empty());
-        if exit_refused {
-            let reasons = objections.clone().unwrap_or_default();
+        if let Some(reasons) = objections.clone().filter(|reasons| !reasons.is_empty()) {
             facts.push(fact::ExitRefused { iteration: self.iteration, reasons });
         }
         let streak = match (progress.made, asks) {
@@ -41,30 +39,106 @@ impl State {
         let complete = objections.as_ref().is_some_and(Vec::is_empty);
         self.note_claims(shared, &found, complete, facts);
         let verdict = self.judge(shared, complete, asks, streak, repeats.unwrap_or(0), facts.now);
-        let mut metrics = shared.metrics.clone();
-        metrics.running_ms = shared.running_ms(facts.now);
-        let mut metrics = metrics.since(&self.current.metrics_before);
+        let mut metrics = self.iteration_metrics(shared, facts.now);
         metrics.no_progress_streak = streak;
-
-        self.write_entry(&lost, &progress, &objections.unwrap_or_default(), &verdict, facts);
-        self.write_summary(shared, facts);
-        let summary =
-            planned.map(|planned| planned.progress_summary.clone()).or_else(|| lost.clone()).unwrap_or_default();
-        facts.push(fact::IterationCompleted {
-            iteration: self.iteration,
-            started_at: self.current.started_at,
-            progress,
-            metrics,
-            artifacts: self.current.artifacts.clone(),
-            summary,
-            evidence: found,
-            exit_refused,
-            lost,
-            verdict: verdict.clone(),
-        });
+        let closing = Closing {
+            lost: lost.as_deref(),
+            progress: &progress,
+            objections: objections.as_deref().unwrap_or_default(),
+            repeats,
+            verdict: &verdict,
+        };
+        self.write_up(shared, &closing, found, metrics, facts);
         if verdict == Verdict::Wait {
             self.ask(facts);
         }
+    }
+
+    /// Closes the iteration in which the run was canceled or failed: what was done so far is recorded, and nothing is judged.
+    pub(super) fn break_off(&self, shared: &Shared, reason: StopReason, detail: &str, facts: &mut Facts) {
+        if self.phase != Phase::Iterating || self.current.verdict.is_some() {
+            return;
+        }
+        for index in 0..self.current.executors.len() {
+            self.finish_executor(index, Some(format!("the run ended while it worked: {}", reason.name())), facts);
+        }
+        let progress = self.progress();
+        let verdict = Verdict::Stop { reason, detail: detail.to_owned() };
+        let mut metrics = self.iteration_metrics(shared, facts.now);
+        metrics.no_progress_streak = if progress.made { 0 } else { shared.metrics.no_progress_streak };
+        let closing = Closing { lost: None, progress: &progress, objections: &[], repeats: None, verdict: &verdict };
+        self.write_up(shared, &closing, Vec::new(), metrics, facts);
+    }
+
+    /// What the iteration used so far.
+    fn iteration_metrics(&self, shared: &Shared, now: crate::time::Timestamp) -> Metrics {
+        let mut metrics = shared.metrics.clone();
+        metrics.running_ms = shared.running_ms(now);
+        metrics.since(&self.current.metrics_before)
+    }
+
+    /// The one scratchpad entry, the summary when it is due, and the fact that ends the iteration.
+    fn write_up(
+        &self,
+        shared: &Shared,
+        closing: &Closing<'_>,
+        evidence: Vec<fact::VerifiedEvidence>,
+        metrics: Metrics,
+        facts: &mut Facts,
+    ) {
+        if let Some(workspace) = self.workspace {
+            facts.push(fact::ScratchpadAppended {
+                iteration: self.iteration,
+                scratchpad_document_id: workspace.scratchpad,
+                entry_key: format!("iteration-{}", self.iteration),
+                markdown: entry::iteration(self, closing),
+            });
+        }
+        self.write_summary(shared, closing, facts);
+        let lost = closing.lost.map(str::to_owned);
+        let summary = match (&self.current.planned, closing) {
+            (Some(planned), _) => planned.progress_summary.clone(),
+            (None, Closing { lost: None, verdict: Verdict::Stop { detail, .. }, .. }) => detail.clone(),
+            (None, _) => lost.clone().unwrap_or_default(),
+        };
+        facts.push(fact::IterationCompleted {
+            iteration: self.iteration,
+            started_at: self.current.started_at,
+            progress: closing.progress.clone(),
+            metrics,
+            artifacts: self.current.artifacts.clone(),
+            results: self.results(),
+            summary,
+            evidence,
+            exit_refused: !closing.objections.is_empty(),
+            lost,
+            verdict: closing.verdict.clone(),
+        });
+    }
+
+    /// What the iteration's calls and executors brought, for its row.
+    fn results(&self) -> Vec<fact::IterationResult> {
+        let calls = calls::answered(&self.current.calls).map(|(call, result)| fact::IterationResult {
+            call_id: Some(call.id.clone()),
+            branch_id: None,
+            name: entry::call_name(call),
+            ok: result.ok,
+            summary: entry::line(&result.summary),
+            event: Some(result.seq),
+        });
+        let executors = self.current.executors.iter().map(|executor| {
+            let finished = executor.finished.as_ref();
+            let said = finished.map(|finished| finished.error.as_ref().unwrap_or(&finished.snippet));
+            fact::IterationResult {
+                call_id: None,
+                branch_id: Some(executor.task.branch_id.clone()),
+                name: executor.task.title.clone(),
+                ok: finished.is_some_and(|finished| finished.ok),
+                summary: said.map_or_else(|| "was at work when the run ended".into(), |said| entry::line(said)),
+                event: None,
+            }
+        });
+        calls.take(MAX_RESULTS).chain(executors).collect()
     }
 
     /// How many repeats in a row this iteration makes; `None` if it is none. A repeat is an equal, non-empty action set without
@@ -82,7 +156,18 @@ impl State {
         }
     }
 
-    /// In the order of docs/protocol.md: completed, user_input, no_progress, budgets, max_iterations.
+    /// Whether the planner says that it cannot go on: it stops with work remaining, and made nothing.
+    pub(super) fn gives_up(&self) -> bool {
+        let stops = self.current.planned.as_ref().is_some_and(|planned| {
+            planned.next_action_hint == NextAction::Stop
+                && !planned.exit_signal
+                && !planned.needs_user_input
+                && !planned.remaining_work.is_empty()
+        });
+        stops && self.current.artifacts.is_empty()
+    }
+
+    /// In the order of docs/protocol.md: completed, user_input, cannot_be_done, no_progress, budgets, max_iterations.
     fn judge(
         &self,
         shared: &Shared,
@@ -99,6 +184,10 @@ impl State {
         }
         if asks {
             return Verdict::Wait;
+        }
+        if self.gives_up() && self.gave_up.is_some() {
+            let said = self.current.planned.as_ref().map(|planned| planned.progress_summary.clone());
+            return stop(StopReason::CannotBeDone, said.unwrap_or_default());
         }
         if repeats >= budgets.repeat_limit {
             return stop(
@@ -119,51 +208,6 @@ impl State {
             return stop(StopReason::MaxIterations, format!("all {} iterations are used", budgets.max_iterations));
         }
         Verdict::On
-    }
-
-    fn write_entry(
-        &self,
-        lost: &Option<String>,
-        progress: &fact::Progress,
-        objections: &[String],
-        verdict: &Verdict,
-        facts: &mut Facts,
-    ) {
-        let Some(workspace) = self.workspace else { return };
-        facts.push(fact::ScratchpadAppended {
-            iteration: self.iteration,
-            scratchpad_document_id: workspace.scratchpad,
-            entry_key: format!("iteration-{}", self.iteration),
-            markdown: entry::iteration(self, lost.as_deref(), progress, objections, verdict),
-        });
-    }
-
-    /// Summarises the last ten iterations in one document, from their scratchpad entries and without a model call.
-    fn write_summary(&self, shared: &Shared, facts: &mut Facts) {
-        let Some(workspace) = self.workspace.filter(|_| self.iteration.is_multiple_of(ITERATIONS_PER_SUMMARY)) else {
-            return;
-        };
-        let (id, project_id): (DocumentId, _) = (facts.new_id(), shared.home_project());
-        let from = self.iteration + 1 - ITERATIONS_PER_SUMMARY;
-        let lines: Vec<&str> =
-            self.history.iter().rev().take(ITERATIONS_PER_SUMMARY as usize - 1).map(String::as_str).collect();
-        let this = self.current.planned.as_ref().map(|planned| planned.progress_summary.clone()).unwrap_or_default();
-        let older: String = lines.iter().rev().map(|line| format!("- {line}\n")).collect();
-        facts.mutate(Mutation::CreateDocument {
-            id,
-            project_id,
-            title: format!("Summary of iterations {from} to {}", self.iteration),
-            type_key: SUMMARY.into(),
-            content: format!(
-                "# Iterations {from} to {}\n\n{older}- iteration {}: {this}\n",
-                self.iteration, self.iteration
-            ),
-            props: json!({
-                "homework_run_id": shared.id, "doc_role": "iteration_summary", "iteration": self.iteration,
-                "owner": "planner", "tags": ["homework"],
-            }),
-        });
-        facts.link(shared, workspace.scratchpad, id);
     }
 
     fn ask(&self, facts: &mut Facts) {
@@ -195,6 +239,8 @@ fn completed_with(shared: &Shared) -> String {
     match (all, holding) {
         (0, _) => "nothing remains; the run has no criteria that could be checked".into(),
         (all, holding) if all == holding => format!("nothing remains, and every criterion holds ({all} of {all})"),
-        (all, holding) => format!("nothing remains; {holding} of {all} criteria hold, the others are claimed and not verified"),
+        (all, holding) => {
+            format!("nothing remains; {holding} of {all} criteria hold, the others are claimed and not verified")
+        }
     }
 }

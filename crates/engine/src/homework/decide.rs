@@ -2,16 +2,20 @@
 
 use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
 use super::effect_id::EffectPosition;
-use super::state::{Executor, Phase, State};
-use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
+use super::progress::News;
+use super::state::{Executor, Phase, State, new_workspace};
+use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE, platform_props};
 use crate::blob::BlobRef;
+use crate::budget::{Admission, Reserve};
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework::{self as fact, Verdict};
 use crate::facts::run::{Ended, Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
 use crate::lessons::LessonQuota;
+use crate::model::Role;
 use crate::run::{Facts, Shared, StopReason, headline};
+use crate::sightings;
 use crate::workspace::Mutation;
 use serde_json::json;
 
@@ -20,20 +24,37 @@ impl State {
         match self.phase {
             Phase::NotStarted => self.start(shared, facts),
             Phase::Waiting if self.iteration >= shared.budgets.max_iterations => self.out_of_iterations(shared, facts),
-            Phase::Waiting => self.go_on(facts),
+            Phase::Waiting => self.go_on(shared, facts),
             Phase::Iterating => self.iterate(shared, facts),
             Phase::Reporting | Phase::Ended => {}
         }
     }
 
-    /// A stopped run begins its next iteration; one that failed in the middle goes on where it was.
-    pub(super) fn go_on(&self, facts: &mut Facts) {
-        match self.phase {
-            Phase::Waiting | Phase::Ended | Phase::Reporting => {
-                facts.push(fact::IterationStarted { iteration: self.iteration + 1 })
-            }
-            Phase::NotStarted | Phase::Iterating => {}
+    /// A run that had closed its iteration begins the next one; any other goes on where it was.
+    pub(super) fn go_on(&self, shared: &Shared, facts: &mut Facts) {
+        if self.begins_iteration() {
+            self.begin(shared, facts);
         }
+    }
+
+    /// The next iteration begins, unless its planner call does not fit the limits: then there is none.
+    fn begin(&self, shared: &Shared, facts: &mut Facts) {
+        match shared.admit(self.planner_reserve(shared), facts.now) {
+            Admission::Fits | Admission::Wait => {
+                facts.push(fact::IterationStarted { iteration: self.iteration + 1 });
+            }
+            Admission::Never(limit) => {
+                shared.near_limits(Some(limit), facts.now).into_iter().for_each(|warning| facts.push(warning));
+                let detail = "there is no room for another call".to_owned();
+                facts.push(fact::LimitReached { stop_reason: limit.into(), detail });
+            }
+        }
+    }
+
+    /// The most that the next iteration's planner call may use.
+    pub(super) fn planner_reserve(&self, shared: &Shared) -> Reserve {
+        let sections = self.planner(shared, self.iteration + 1);
+        self.model_call(shared, Role::HomeworkPlanner, sections, None).reserve()
     }
 
     /// The last iteration ended with a question; its answer waits for whoever raises the limit.
@@ -45,8 +66,8 @@ impl State {
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
         let project = shared.home_project();
-        let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) =
-            (facts.new_id(), facts.new_id(), facts.new_id());
+        let workspace = new_workspace(shared);
+        let (scratchpad, plan): (DocumentId, DocumentId) = (facts.new_id(), facts.new_id());
         facts.open_home(shared);
         let title = headline(&shared.brief.objective);
         for (id, name, type_key, role, content) in [
@@ -54,7 +75,7 @@ impl State {
             (scratchpad, format!("Scratchpad: {title}"), SCRATCHPAD_ROOT, "scratchpad_root", String::new()),
             (plan, format!("Plan: {title}"), PLAN, "plan", self.plan.markdown()),
         ] {
-            let props = json!({ "homework_run_id": shared.id, "doc_role": role, "iteration": 0, "owner": "planner", "tags": ["homework"] });
+            let props = platform_props(shared, role, "planner", 0, None);
             facts.mutate(Mutation::CreateDocument {
                 id,
                 project_id: project,
@@ -73,13 +94,13 @@ impl State {
             scratchpad_document_id: scratchpad,
             plan_document_id: plan,
         });
-        facts.push(fact::IterationStarted { iteration: 1 });
+        self.begin(shared, facts);
     }
 
     /// What the iteration can do without waiting for a model or a tool.
     fn iterate(&self, shared: &Shared, facts: &mut Facts) {
         if self.current.verdict.is_some() {
-            return facts.push(fact::IterationStarted { iteration: self.iteration + 1 });
+            return self.begin(shared, facts);
         }
         let unusable = self.current.rejected.get(&EffectPosition::Plan { fix: true }.id(&self.tag, self.iteration));
         match (&self.current.planned, unusable) {
@@ -131,6 +152,7 @@ impl State {
     fn planned(&self, answer: PlannerAnswer, facts: &mut Facts) {
         let actions = actions_of(&answer);
         let withheld = !actions.is_empty() && self.barred.as_ref() == Some(&actions);
+        let asks = answer.needs_user_input || answer.asks_by_hint();
         let (steps, changed) = self.plan.revised(answer.plan.steps(), self.iteration, answer.exit_signal);
         facts.push(fact::Planned {
             iteration: self.iteration,
@@ -138,7 +160,7 @@ impl State {
             remaining_work: answer.remaining_work,
             completion_evidence: answer.completion_evidence.into_iter().map(Into::into).collect(),
             exit_signal: answer.exit_signal,
-            needs_user_input: answer.needs_user_input,
+            needs_user_input: asks,
             blocking_questions: answer.blocking_questions,
             next_action_hint: answer.next_action_hint,
             confidence: answer.confidence.name().into(),
@@ -197,7 +219,8 @@ impl State {
             let for_all = calls::refusal_of_left_out(index, most, left_out);
             if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, most)) {
                 let record = calls::refused(&why, facts);
-                facts.push(self.result_of(call_id, call.tool, record));
+                let refused = result_of(call_id, call.tool, record, News::default());
+                facts.push(fact::ToolCallResult { not_run: true, ..refused });
             }
         }
     }
@@ -210,14 +233,9 @@ impl State {
         let mut calls = own.chain(of_executors);
         let Some((call, agent)) = calls.find(|(call, _)| &call.id == effect && call.result.is_none()) else { return };
         let by = agent.map(|handle| shared.agent_id(handle));
-        let record = calls::record(&call.tool, outcome, by, facts);
-        facts.push(self.result_of(effect.clone(), call.tool.clone(), record));
-    }
-
-    fn result_of(&self, call_id: EffectId, tool: String, record: calls::CallRecord) -> fact::ToolCallResult {
-        let calls::CallRecord { ok, summary, result, chars, reading, artifacts, lesson } = record;
-        let new_reading = reading.is_some_and(|reading| !self.readings.contains(&reading));
-        fact::ToolCallResult { call_id, tool, ok, summary, result, chars, new_reading, reading, artifacts, lesson }
+        let news = self.news(shared, call, outcome);
+        let record = calls::record(outcome, by, facts);
+        facts.push(result_of(effect.clone(), call.tool.clone(), record, news));
     }
 
     pub(super) fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
@@ -320,13 +338,10 @@ impl State {
                 self.close(shared, Some(error.to_owned()), facts)
             }
             Some(EffectPosition::Plan { .. }) => {
+                self.break_off(shared, StopReason::Error, error, facts);
                 let report = self.report(shared, StopReason::Error, error, None);
                 facts.push(ReportCreated { report });
-                facts.push(Failed {
-                    stop_reason: StopReason::Error,
-                    error: error.to_owned(),
-                    ended: Ended::default(),
-                });
+                facts.push(Failed { stop_reason: StopReason::Error, error: error.to_owned(), ended: Ended::default() });
             }
             Some(EffectPosition::Repair { .. }) => self.repair_over(0, Some(error.to_owned()), facts),
             Some(EffectPosition::Round { executor, .. }) => {
@@ -343,13 +358,37 @@ impl State {
     }
 }
 
-/// The canonical set of an answer's actions. Order and wording around them do not matter when sets are compared.
+fn result_of(call_id: EffectId, tool: String, record: calls::CallRecord, news: News) -> fact::ToolCallResult {
+    let calls::CallRecord { ok, summary, result, chars, artifacts, lesson } = record;
+    let News { seen, new_reading, known_change } = news;
+    let reading = None;
+    fact::ToolCallResult {
+        call_id,
+        tool,
+        ok,
+        summary,
+        result,
+        chars,
+        new_reading,
+        reading,
+        seen,
+        known_change,
+        not_run: false,
+        artifacts,
+        lesson,
+    }
+}
+
+/// The canonical set of an answer's actions. Order, white space, limits and cursors, and the wording around the actions do not
+/// matter when sets are compared.
 fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
-    let calls =
-        answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));
+    let calls = answer
+        .tool_calls
+        .iter()
+        .map(|call| format!("{} {}", call.tool.trim(), sightings::action_arguments(&call.arguments)));
     let tasks = answer.executor_tasks.iter().map(|task| {
         let to = task.agent.as_ref().map(|agent| format!(" to {agent}")).unwrap_or_default();
-        format!("executor {:?} {:?}{to}", task.title.trim(), task.objective.trim())
+        format!("executor {:?} {:?}{to}", sightings::folded(&task.title), sightings::folded(&task.objective))
     });
     let mut actions: Vec<String> = calls.chain(tasks).collect();
     actions.sort();

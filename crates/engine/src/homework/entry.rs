@@ -1,9 +1,8 @@
 //! Templates of scratchpad entries. Equal inputs give equal bytes: nothing here reads a clock.
 
-use super::state::{Executor, State};
+use super::state::{Branch, Executor, LastOutcome, State};
 use crate::calls::RecordedCall;
-use crate::facts::homework::Progress;
-use crate::facts::homework::Verdict;
+use crate::facts::homework::{HomeworkStepStatus, NextAction, Progress, Verdict};
 use crate::workspace::Artifacts;
 use serde_json::Value;
 use std::fmt::Write;
@@ -11,81 +10,85 @@ use std::fmt::Write;
 const MAX_LINE_CHARS: usize = 240;
 /// In characters. An executor's outcome is longer than a line and shorter than a document.
 const MAX_OUTCOME_CHARS: usize = 2_000;
+const MAX_ARGUMENT_CHARS: usize = 60;
+/// The most branches listed one by one.
+const MAX_ROLLUP_LINES: usize = 40;
+/// The arguments that tell one call of a tool from another, the first that is there.
+const NAMING_ARGUMENTS: [&str; 10] =
+    ["title", "query", "path", "url", "document_id", "task_id", "project_id", "name", "text", "src_id"];
+
+/// What is known when an iteration closes, besides the state.
+pub(super) struct Closing<'a> {
+    /// Why the planner's answer could not be used.
+    pub lost: Option<&'a str>,
+    pub progress: &'a Progress,
+    /// Why the planner may not end the run.
+    pub objections: &'a [String],
+    /// How many repeats in a row this iteration makes.
+    pub repeats: Option<u32>,
+    pub verdict: &'a Verdict,
+}
 
 /// One iteration's entry in the main scratchpad.
-pub(crate) fn iteration(
-    state: &State,
-    lost: Option<&str>,
-    progress: &Progress,
-    objections: &[String],
-    verdict: &Verdict,
-) -> String {
+pub(super) fn iteration(state: &State, closing: &Closing<'_>) -> String {
     let planned = state.current.planned.as_ref();
     let mut text = format!("## Iteration {}\n\n", state.iteration);
-    match (planned, lost) {
+    match (planned, closing.lost) {
         (Some(planned), _) => text.push_str(&planned.progress_summary),
         (None, Some(why)) => {
-            let _ = write!(text, "No usable answer from the planner: {}", line(why));
+            let _ = write!(text, "There is no usable answer of the planner: {}", line(why));
         }
-        (None, None) => {}
+        (None, None) => text.push_str("The planner had not answered yet."),
     }
+    section(&mut text, "Messages and answers", state.heard.iter().cloned().collect());
     section(&mut text, "Actions", actions(state));
     section(&mut text, "Results", results(state));
     section(&mut text, "New and changed", entities(&state.current.artifacts));
     section(&mut text, "Plan", step_changes(state));
-    section(
-        &mut text,
-        "Remaining work",
-        planned.map(|planned| planned.remaining_work.iter().map(|item| line(item)).collect()).unwrap_or_default(),
-    );
-    section(
-        &mut text,
-        "Questions",
-        planned
-            .filter(|planned| planned.needs_user_input)
-            .map(|planned| planned.blocking_questions.clone())
-            .unwrap_or_default(),
-    );
-    section(&mut text, "Not let go", objections.iter().map(|reason| line(reason)).collect());
-    section(
-        &mut text,
-        "Branches",
-        state
-            .current
-            .executors
-            .iter()
-            .map(|executor| format!("{} {:?}: doc:{}", executor.task.branch_id, executor.task.title, executor.pad))
-            .collect(),
-    );
+    section(&mut text, "Replan forced", replan(state, closing.repeats));
+    let remaining = planned.map(|planned| planned.remaining_work.as_slice()).unwrap_or_default();
+    section(&mut text, "Remaining work", remaining.iter().map(|item| line(item)).collect());
+    let asked = planned.filter(|planned| planned.needs_user_input);
+    section(&mut text, "Questions", asked.map(|planned| planned.blocking_questions.clone()).unwrap_or_default());
+    section(&mut text, "The planner may not end the run yet", refusals(state, closing.objections));
+    let worked = state.current.executors.iter();
+    let pads = worked.map(|of| format!("{} {:?}: doc:{}", of.task.branch_id, of.task.title, of.pad));
+    section(&mut text, "Branches", pads.collect());
+    section(&mut text, "Branch rollup", rollup(state));
     if let Some(rollup) = planned.and_then(|planned| planned.branch_rollup.as_ref()) {
-        let _ = write!(text, "\n\n**Branch rollup**\n\n{rollup}");
+        let heading = if state.branches.is_empty() { "\n\n**Branch rollup**" } else { "" };
+        let _ = write!(text, "{heading}\n\n{rollup}");
     }
+    let Closing { progress, verdict, .. } = closing;
     let made = if progress.made { progress.reasons.join(", ") } else { "none".into() };
-    let next = planned.map_or("replan", |planned| planned.next_action_hint.name());
-    let _ = write!(text, "\n\n**Progress**: {made}\n**Next**: {next} ({})", verdict_text(verdict));
+    let next = planned.map_or(NextAction::Replan, |planned| planned.next_action_hint);
+    let asked_again = state.gives_up() && **verdict == Verdict::On;
+    let then = if asked_again { "asked once more whether it can be done".into() } else { verdict_text(verdict) };
+    let _ = write!(text, "\n\n**Progress**: {made}\n**Next**: {} ({then})", next.name());
     text
 }
 
-/// One executor's entry in the scratchpad of its branch.
-pub(crate) fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> String {
+/// One executor's entry in the scratchpad of its branch. What the next executor needs comes first.
+pub(super) fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> String {
     let mut text = format!("## Iteration {iteration}: {}\n\n{}", executor.task.title, executor.task.objective);
-    section(&mut text, "Actions", executor.calls.iter().map(action).collect());
-    section(&mut text, "Results", executor.calls.iter().map(result).collect());
-    section(
-        &mut text,
-        "Thoughts",
-        executor.thoughts.iter().filter(|thought| !thought.is_empty()).map(|thought| line(thought)).collect(),
-    );
     let outcome = match (error, &executor.summary) {
         (Some(error), _) => format!("failed: {}", line(error)),
         (None, Some(summary)) => crate::shorten::text(summary, MAX_OUTCOME_CHARS),
         (None, None) => "done".into(),
     };
     let _ = write!(text, "\n\n**Outcome**: {outcome}");
+    if let Some(snippet) = executor.snippet.as_deref().filter(|snippet| !snippet.trim().is_empty()) {
+        let _ = write!(text, "\n\n**Found**: {}", crate::shorten::text(snippet, MAX_OUTCOME_CHARS));
+    }
+    section(&mut text, "New and changed", entities(&executor.artifacts));
+    section(&mut text, "Actions", executor.calls.iter().map(action).collect());
+    section(&mut text, "Results", executor.calls.iter().map(result).collect());
+    let thoughts = executor.thoughts.iter().filter(|thought| !thought.is_empty());
+    section(&mut text, "Thoughts", thoughts.map(|thought| line(thought)).collect());
     text
 }
 
-fn section(text: &mut String, title: &str, lines: Vec<String>) {
+pub(super) fn section(text: &mut String, title: &str, lines: Vec<String>) {
     if lines.is_empty() {
         return;
     }
@@ -96,22 +99,11 @@ fn section(text: &mut String, title: &str, lines: Vec<String>) {
 }
 
 fn actions(state: &State) -> Vec<String> {
-    let withheld = state.current.planned.as_ref().filter(|planned| planned.withheld);
-    let mut lines: Vec<String> = state.current.calls.iter().map(action).collect();
-    lines.extend(
-        state
-            .current
-            .executors
-            .iter()
-            .map(|executor| format!("executor {:?} on branch {}", executor.task.title, executor.task.branch_id)),
-    );
-    lines.extend(
-        withheld
-            .into_iter()
-            .flat_map(|planned| &planned.actions)
-            .map(|action| format!("not carried out again: {}", line(action))),
-    );
-    lines
+    let withheld = state.current.planned.iter().filter(|planned| planned.withheld).flat_map(|planned| &planned.actions);
+    let executors = state.current.executors.iter();
+    let tasks = executors.map(|of| format!("executor {:?} on branch {}", of.task.title, of.task.branch_id));
+    let calls = state.current.calls.iter().map(action);
+    calls.chain(tasks).chain(withheld.map(|action| format!("not carried out again: {}", line(action)))).collect()
 }
 
 fn action(call: &RecordedCall) -> String {
@@ -123,37 +115,56 @@ fn action(call: &RecordedCall) -> String {
 /// The arguments worth showing: short ones whole, the beginning of long ones.
 fn key_arguments(arguments: &Value) -> String {
     let Some(map) = arguments.as_object() else { return line(&arguments.to_string()) };
-    let shown = map.iter().map(|(name, value)| {
-        let text = value.to_string();
-        let short: String = text.chars().take(60).collect();
-        if short.len() < text.len() { format!("{name}: {short}…") } else { format!("{name}: {short}") }
-    });
-    shown.collect::<Vec<_>>().join(", ")
+    map.iter().map(|(name, value)| format!("{name}: {}", argument(value))).collect::<Vec<_>>().join(", ")
+}
+
+/// A text stays within its quotes when it is cut.
+fn argument(value: &Value) -> String {
+    let json = match value {
+        Value::String(text) if text.chars().count() > MAX_ARGUMENT_CHARS => {
+            let beginning: String = text.chars().take(MAX_ARGUMENT_CHARS).collect();
+            return Value::from(format!("{beginning}…")).to_string();
+        }
+        other => other.to_string(),
+    };
+    match json.char_indices().nth(MAX_ARGUMENT_CHARS).filter(|_| !value.is_string()) {
+        Some((end, _)) => format!("{}…", &json[..end]),
+        None => json,
+    }
+}
+
+/// The tool, and what tells this call of it from another.
+pub(super) fn call_name(call: &RecordedCall) -> String {
+    let named = NAMING_ARGUMENTS.iter().find_map(|name| call.arguments.get(*name).filter(|value| value.is_string()));
+    named.map_or_else(|| call.tool.clone(), |value| format!("{} {}", call.tool, argument(value)))
 }
 
 fn results(state: &State) -> Vec<String> {
     let calls = state.current.calls.iter().map(result);
-    let executors = state.current.executors.iter().filter_map(|executor| {
-        let finished = executor.finished.as_ref()?;
-        let said = finished
-            .error
-            .as_ref()
-            .map_or_else(|| format!("done: {}", line(&finished.snippet)), |error| format!("failed: {}", line(error)));
-        Some(format!("executor {:?} {said}", executor.task.title))
+    let executors = state.current.executors.iter().map(|executor| {
+        let said = match &executor.finished {
+            Some(finished) => match &finished.error {
+                Some(error) => format!("failed: {}", line(error)),
+                None => format!("done: {}", line(&finished.snippet)),
+            },
+            None => "was at work when the run ended".into(),
+        };
+        format!("executor {:?} on branch {} {said}", executor.task.title, executor.task.branch_id)
     });
     let not_run = state.current.not_run.iter().map(|task| format!("executor {:?} {}", task.title, line(&task.why)));
     calls.chain(executors).chain(not_run).collect()
 }
 
 fn result(call: &RecordedCall) -> String {
+    let name = call_name(call);
     match &call.result {
-        Some(result) if result.ok => format!("{}: {} (event:{})", call.tool, line(&result.summary), result.seq),
-        Some(result) => format!("{} failed: {}", call.tool, line(&result.summary)),
-        None => format!("{}: no result", call.tool),
+        Some(result) if result.ok => format!("{name}: {} (event:{})", line(&result.summary), result.seq),
+        Some(result) => format!("{name} failed: {}", line(&result.summary)),
+        None => format!("{name}: no result"),
     }
 }
 
-fn entities(artifacts: &Artifacts) -> Vec<String> {
+pub(super) fn entities(artifacts: &Artifacts) -> Vec<String> {
     let list = |what: &str, kind: &str, named: &[crate::workspace::Named]| -> Vec<String> {
         named.iter().map(|named| format!("{what} {kind}:{} {:?}", named.id, named.title)).collect()
     };
@@ -166,7 +177,7 @@ fn entities(artifacts: &Artifacts) -> Vec<String> {
     .concat()
 }
 
-fn step_changes(state: &State) -> Vec<String> {
+pub(super) fn step_changes(state: &State) -> Vec<String> {
     let before = &state.current.plan_before.steps;
     let mut lines = Vec::new();
     for step in &state.plan.steps {
@@ -183,20 +194,67 @@ fn step_changes(state: &State) -> Vec<String> {
     lines
 }
 
+/// Written with the first repeat, which bars the actions.
+fn replan(state: &State, repeats: Option<u32>) -> Vec<String> {
+    let barred = state.current.planned.iter().filter(|_| repeats == Some(1)).flat_map(|planned| &planned.actions);
+    barred.map(|action| format!("repeated without progress, and not carried out again: {}", line(action))).collect()
+}
+
+/// The reasons, and each reference that was cited and is no evidence.
+fn refusals(state: &State, objections: &[String]) -> Vec<String> {
+    if objections.is_empty() {
+        return Vec::new();
+    }
+    let claims = state.current.planned.iter().flat_map(|planned| &planned.completion_evidence);
+    let cited = claims.flat_map(|claim| &claim.refs).filter(|reference| !state.holds(reference));
+    let refused = cited.map(|reference| format!("{} is nothing that this run made or found", line(reference)));
+    objections.iter().map(|reason| line(reason)).chain(refused).collect()
+}
+
+/// Where every open branch stands: its pad, how it last ended, what it made.
+fn rollup(state: &State) -> Vec<String> {
+    let open: Vec<&Branch> = state.branches.iter().filter(|branch| is_open(state, branch)).collect();
+    let left_out = open.len().saturating_sub(MAX_ROLLUP_LINES);
+    let mut lines: Vec<String> = open[left_out..].iter().map(|branch| rollup_line(branch)).collect();
+    if left_out > 0 {
+        lines.insert(0, format!("{left_out} older branches, each in its own pad"));
+    }
+    lines
+}
+
+/// Open until its step is done; one that worked just now, or failed, is open in any case.
+fn is_open(state: &State, branch: &Branch) -> bool {
+    let worked = state.current.executors.iter().any(|executor| executor.task.branch_id == branch.id);
+    let step = state.plan.steps.iter().find(|step| Some(&step.id) == branch.step_id.as_ref());
+    let is_done = step.is_some_and(|step| step.status == HomeworkStepStatus::Done);
+    worked || !is_done || branch.last_outcome.as_ref().is_none_or(|outcome| !outcome.ok)
+}
+
+fn rollup_line(branch: &Branch) -> String {
+    let outcome = branch.last_outcome.as_ref().map_or_else(|| "nothing yet".into(), outcome_text);
+    let made: Vec<String> =
+        branch.made.iter().map(|made| format!("{} {:?}", made.reference, line(&made.title))).collect();
+    let made = if made.is_empty() { String::new() } else { format!("; made {}", made.join(", ")) };
+    format!("{} {:?}, pad doc:{}: {outcome}{made}", branch.id, branch.title, branch.document)
+}
+
+pub(super) fn outcome_text(LastOutcome { iteration, ok, said }: &LastOutcome) -> String {
+    format!("{} in iteration {iteration}: {said}", if *ok { "done" } else { "failed" })
+}
+
 fn verdict_text(verdict: &Verdict) -> String {
     match verdict {
         Verdict::On => "goes on".into(),
         Verdict::Wait => "waits for an answer".into(),
-        Verdict::Stop { reason, .. } => format!("ends: {}", reason.name()),
+        Verdict::Stop { reason, detail } => format!("ends: {}: {}", reason.name(), line(detail)),
     }
 }
 
 /// One line of bounded length.
-fn line(text: &str) -> String {
-    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if flat.chars().count() <= MAX_LINE_CHARS {
-        flat
-    } else {
-        format!("{}…", flat.chars().take(MAX_LINE_CHARS).collect::<String>())
+pub(super) fn line(text: &str) -> String {
+    let flat = crate::lines::one_line(text);
+    match flat.char_indices().nth(MAX_LINE_CHARS) {
+        None => flat,
+        Some((end, _)) => format!("{}…", &flat[..end]),
     }
 }

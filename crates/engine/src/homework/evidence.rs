@@ -10,9 +10,10 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 impl State {
-    /// This iteration's progress. A repeated read, a failed call or a reworded plan is none.
+    /// This iteration's progress. A repeated read, a change back to what there was, a failed call, a reworded plan or an
+    /// executor that only says something is none.
     pub(super) fn progress(&self) -> Progress {
-        let artifacts = &self.current.artifacts;
+        let artifacts = &self.current.advances;
         let mut reasons = Vec::new();
         let mut count = |number: usize, what: &str| {
             if number > 0 {
@@ -28,25 +29,6 @@ impl State {
         count(self.steps_newly_done(), "steps done");
         count(self.current.newly_verified as usize, "criteria verified");
         Progress { made: !reasons.is_empty(), reasons }
-    }
-
-    /// Once per step id, and only with an artifact or an executor's result behind it: of this iteration, or of the one
-    /// before, whose results the planner has only now seen.
-    fn steps_newly_done(&self) -> usize {
-        let before = self.last.as_ref();
-        let has_made = !self.current.artifacts.is_empty() || before.is_some_and(|last| !last.artifacts.is_empty());
-        let backed_by_executor = |id: &String| {
-            let executors = self.current.executors.iter().chain(before.iter().flat_map(|last| &last.executors));
-            executors
-                .filter(|executor| executor.finished.as_ref().is_some_and(|finished| finished.ok))
-                .any(|executor| executor.completed_step_ids.contains(id) || executor.task.step_id.as_ref() == Some(id))
-        };
-        let done = self
-            .plan
-            .steps
-            .iter()
-            .filter(|step| step.status == HomeworkStepStatus::Done && !self.counted_steps.contains(&step.id));
-        done.filter(|step| has_made || backed_by_executor(&step.id)).count()
     }
 
     /// The claims whose references hold, by criterion id.
@@ -66,8 +48,8 @@ impl State {
     }
 
     /// `doc:`/`task:` this run created or changed, or `event:` of one of its successful tool results.
-    fn holds(&self, reference: &str) -> bool {
-        match reference.split_once(':') {
+    pub(super) fn holds(&self, reference: &str) -> bool {
+        match reference.trim().split_once(':') {
             Some(("doc" | "task", id)) => Uuid::from_str(id.trim()).is_ok_and(|id| self.changed_entities.contains(&id)),
             Some(("event", _)) => self.result_behind(reference).is_some(),
             _ => false,
@@ -134,8 +116,8 @@ impl State {
         for step in self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done) {
             reasons.push(format!("step {} is still {}", step.id, step.status.name()));
         }
-        for (branch, failed) in &self.failed_branches {
-            let Some(step) = &failed.step_id else { continue };
+        for failed in self.failed_branches.values() {
+            let (Some(step), branch) = (&failed.step_id, &failed.branch_id) else { continue };
             if self.plan.steps.iter().any(|known| known.id == *step) {
                 reasons.push(format!(
                     "step {step} is not done: its last executor, on branch {branch}, failed ({}); do it again, or do it with a tool call",
@@ -143,7 +125,8 @@ impl State {
                 ));
             }
         }
-        let refused = planned.completion_evidence.iter().flat_map(|claim| &claim.refs).filter(|cited| !self.holds(cited.trim()));
+        let refused =
+            planned.completion_evidence.iter().flat_map(|claim| &claim.refs).filter(|cited| !self.holds(cited.trim()));
         let refused: Vec<&str> = refused.map(String::as_str).collect();
         for citation in self.citations(shared, &found).iter().filter(|citation| citation.refs.is_empty()) {
             let named = if refused.is_empty() { String::new() } else { format!("; refused: {}", refused.join(", ")) };
@@ -164,9 +147,11 @@ impl State {
         let why = criterion.reason.as_deref().unwrap_or("no reason was given");
         let refs: Vec<&str> = criterion.evidence.iter().map(|cited| cited.reference.as_str()).collect();
         match criterion.state {
-            CriterionState::Refuted if self.current.check_started => {
-                Some(format!("criterion {} was checked against {} and is not met: {why}", criterion.id, refs.join(", ")))
-            }
+            CriterionState::Refuted if self.current.check_started => Some(format!(
+                "criterion {} was checked against {} and is not met: {why}",
+                criterion.id,
+                refs.join(", ")
+            )),
             CriterionState::Rejected => Some(format!("criterion {} was rejected by a person: {why}", criterion.id)),
             _ => None,
         }

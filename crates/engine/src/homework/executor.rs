@@ -3,7 +3,7 @@
 use super::answer::{MAX_EXECUTOR_TASKS, MAX_ROUNDS};
 use super::effect_id::EffectPosition;
 use super::state::{Executor, State};
-use super::{SCRATCHPAD_EXEC, entry};
+use super::{SCRATCHPAD_EXEC, entry, platform_props};
 use crate::answer::NOT_RUN;
 use crate::calls;
 use crate::facts::homework::{self as fact, ExecutorTask};
@@ -18,6 +18,7 @@ const MAX_SNIPPET_CHARS: usize = 300;
 impl State {
     pub(super) fn start_executors(&self, shared: &Shared, tasks: &[ExecutorTask], facts: &mut Facts) {
         let mut started = 0;
+        let mut steps = Vec::new();
         for (index, task) in tasks.iter().enumerate() {
             let refused = unknown_tools(shared, task);
             let why = match &refused {
@@ -47,7 +48,10 @@ impl State {
                 facts.push(self.recall(started, agent, task));
             }
             started += 1;
+            steps.extend(task.step_id.clone());
         }
+        let (steps, changed) = self.plan.with_touched(&steps, self.iteration);
+        self.update_plan(steps, changed, facts);
     }
 
     /// Reads the subagent's scratchpad before its first model call.
@@ -66,10 +70,7 @@ impl State {
     /// Creates a branch's scratchpad when the branch is first used; later tasks on the branch continue it.
     fn open_branch(&self, shared: &Shared, task: &ExecutorTask, facts: &mut Facts) -> DocumentId {
         let (id, project_id): (DocumentId, _) = (facts.new_id(), shared.home_project());
-        let props = json!({
-            "homework_run_id": shared.id, "doc_role": "scratchpad_exec", "branch_id": task.branch_id,
-            "iteration": self.iteration, "owner": "executor", "tags": ["homework"],
-        });
+        let props = platform_props(shared, "scratchpad_exec", "executor", self.iteration, Some(&task.branch_id));
         facts.mutate(Mutation::CreateDocument {
             id,
             project_id,

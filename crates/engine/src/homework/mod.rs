@@ -12,21 +12,26 @@ mod entry;
 mod evidence;
 mod executor;
 pub mod plan;
+mod progress;
 mod report;
 mod request;
 pub mod state;
+mod summary;
 mod wants;
 
 pub use crate::prompts;
 pub use state::State;
 
+use crate::budget::Reserve;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::Fact;
 use crate::facts::evidence::{EndState, EvidenceText};
 use crate::model::Role;
-use crate::run::{Facts, Input, Rules, Shared, UserMessage, Want};
+use crate::run::{Facts, Input, Rules, Shared, StopReason, UserMessage, Want};
+use crate::workspace::DOC_ROLE;
 use effect_id::EffectPosition;
+use serde_json::{Value, json};
 use state::Phase;
 
 pub const WORKSPACE: &str = "document.homework.workspace";
@@ -35,11 +40,19 @@ pub const SCRATCHPAD_EXEC: &str = "document.homework.scratchpad.exec";
 pub const PLAN: &str = "document.homework.plan";
 pub const SUMMARY: &str = "document.homework.summary.iteration";
 
+/// The properties of the platform's own documents.
+fn platform_props(shared: &Shared, role: &str, owner: &str, iteration: u32, branch_id: Option<&str>) -> Value {
+    json!({
+        "homework_run_id": shared.id, DOC_ROLE: role, "branch_id": branch_id, "iteration": iteration,
+        "owner": owner, "tags": ["homework"],
+    })
+}
+
 impl Rules for State {
     fn apply(&mut self, shared: &Shared, event: &Event) {
         match &event.fact {
             Fact::Homework(fact) => self.record_own(shared, fact, event),
-            Fact::Run(fact) => self.record_shared(fact),
+            Fact::Run(fact) => self.record_shared(shared, fact),
             Fact::Effect(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unrecognized(_) => {}
         }
     }
@@ -60,9 +73,11 @@ impl Rules for State {
             Some(Work::Model(self.model_call(shared, role, sections, fix)))
         };
         match position {
-            EffectPosition::Plan { fix } => {
-                call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(EffectPosition::Plan { fix: false }))
-            }
+            EffectPosition::Plan { fix } => call(
+                Role::HomeworkPlanner,
+                self.planner(shared, self.iteration),
+                fix.then_some(EffectPosition::Plan { fix: false }),
+            ),
             EffectPosition::Repair { fix } => {
                 call(Role::HomeworkRepair, self.repair(shared), fix.then_some(EffectPosition::Repair { fix: false }))
             }
@@ -90,7 +105,7 @@ impl Rules for State {
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
         match input {
             Input::Proceed => self.proceed(shared, facts),
-            Input::Continued => self.go_on(facts),
+            Input::Continued => self.go_on(shared, facts),
             Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag, self.iteration) {
                 Some(EffectPosition::Plan { .. }) => self.plan_answered(shared, effect, reply, response, facts),
                 Some(EffectPosition::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
@@ -146,6 +161,16 @@ impl Rules for State {
         } else {
             format!("iteration {}: {doing}", self.iteration)
         }
+    }
+
+    /// A canceled or failed run closes its iteration: its row, its metrics and its entry.
+    fn cut_short(&self, shared: &Shared, reason: StopReason, detail: &str, facts: &mut Facts) {
+        self.break_off(shared, reason, detail, facts);
+    }
+
+    fn next_call(&self, shared: &Shared) -> Option<Reserve> {
+        // With some room to spare: the request may still grow a little before it is made.
+        self.begins_iteration().then(|| self.planner_reserve(shared).with_margin())
     }
 
     fn awaits_answers(&self, shared: &Shared) -> bool {

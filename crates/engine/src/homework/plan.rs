@@ -61,6 +61,17 @@ impl Plan {
         (steps, changed)
     }
 
+    /// The plan with some steps worked on in this iteration.
+    pub fn with_touched(&self, ids: &[String], iteration: u32) -> (Vec<HomeworkStep>, Vec<String>) {
+        let mut changed = Vec::new();
+        let mut steps = self.steps.clone();
+        for step in steps.iter_mut().filter(|step| ids.contains(&step.id) && step.iteration_last_touched != iteration) {
+            step.iteration_last_touched = iteration;
+            changed.push(step.id.clone());
+        }
+        (steps, changed)
+    }
+
     pub fn markdown(&self) -> String {
         let mut text = format!("# Plan (version {})\n", self.version);
         for step in &self.steps {

@@ -2,6 +2,7 @@
 
 use super::answer;
 use super::effect_id::EffectPosition;
+use super::entry;
 use super::state::{Branch, Executor, LastIteration, State};
 use crate::calls::{self, RecordedCall};
 use crate::effect::{ModelCall, ToolCall};
@@ -13,6 +14,9 @@ use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
 pub(crate) const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
+
+/// Of so many branches the planner is shown the last entries, of the others how they last ended.
+const BRANCHES_WITH_ENTRIES: usize = 30;
 
 impl State {
     pub(super) fn tool_call(&self, shared: &Shared, call: &RecordedCall, executor: Option<&Executor>) -> ToolCall {
@@ -51,15 +55,16 @@ impl State {
         prompt::model_call(shared, role, sections, rejected, size_of(role))
     }
 
-    pub(super) fn planner(&self, shared: &Shared) -> Sections {
+    /// The planner's request in this iteration, or in the next one.
+    pub(super) fn planner(&self, shared: &Shared, iteration: u32) -> Sections {
         let mut out = Sections::default();
         out.share(4).add("objective", &shared.brief.objective);
         out.share(2).add_some("success_criteria", &shared.brief.success_criteria);
         out.add("scope", self.scope(shared));
         out.share(2).add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
         lessons::list_agents(shared, &mut out);
-        out.add("iteration", self.iteration);
-        out.add("budgets_left", budgets_left(shared, self.iteration));
+        out.add("iteration", iteration);
+        out.add("budgets_left", budgets_left(shared, iteration));
         out.share(2).newest("artifacts", &self.made.iter().collect::<Vec<_>>());
         if !self.plan.steps.is_empty() {
             out.share(3).add("plan", &self.plan);
@@ -73,11 +78,24 @@ impl State {
         if self.history.len() > self.entries.len() {
             out.add("history", self.older_history());
         }
-        out.share(3).newest("branches", &self.branches.iter().map(shown_branch).collect::<Vec<_>>());
+        self.shown_branches(3, &mut out);
         out.share(2).newest("questions", &prompt::questions(shared));
         self.messages(shared.messages.iter(), &mut out);
         out.add_some("hints", &self.hints());
         out
+    }
+
+    /// Every branch with where it stands; the newest also with their entries. A note counts the others.
+    fn shown_branches(&self, shares: usize, out: &mut Sections) {
+        let older = self.branches.len().saturating_sub(BRANCHES_WITH_ENTRIES);
+        if older > 0 {
+            let all = self.branches.len();
+            out.note(format!(
+                "branches: the entries of {older} of {all} are left out; each branch's document has them"
+            ));
+        }
+        let shown = self.branches.iter().enumerate().map(|(at, branch)| shown_branch(branch, at >= older));
+        out.share(shares).newest("branches", &shown.collect::<Vec<_>>());
     }
 
     /// The messages this call is shown; a note counts those that are left out.
@@ -148,6 +166,10 @@ impl State {
         if self.hint {
             hints.push(REPEAT_HINT.to_owned());
         }
+        if let Some(said) = &self.gave_up {
+            let said = json!(said);
+            hints.push(format!("You said stop, with work remaining and nothing made: {said}. If it cannot be done, say stop again with the reason in progress_summary, and the run ends. Otherwise choose another way, or ask in blocking_questions."));
+        }
         if let Some(actions) = &self.barred {
             let set = json!(actions);
             hints.push(format!("Replan: this exact set of actions was repeated without progress and will not be carried out again: {set}"));
@@ -174,7 +196,7 @@ impl State {
         }
         let tools = shared.brief.tools.iter().filter(|tool| task.tools.contains(&tool.name));
         out.add_json("tools", format!("[{}]", lessons::tool_lines(tools, task.agent.is_some()).join(",")));
-        out.lines("branch_scratchpad", self.branch(&task.branch_id).iter().flat_map(|branch| &branch.tail));
+        out.share(4).lines("branch_scratchpad", self.branch(&task.branch_id).iter().flat_map(|branch| &branch.tail));
         out.add("round", json!({ "round": executor.round, "of": answer::MAX_ROUNDS }));
         out.lines("thoughts", &executor.thoughts);
         out.newest("questions", &prompt::questions(shared));
@@ -218,7 +240,7 @@ impl State {
         out.add_some("evidence", &self.evidence.values().collect::<Vec<_>>());
         out.newest("artifacts", &self.made.iter().collect::<Vec<_>>());
         out.share(6).newest("documents", &self.written.iter().collect::<Vec<_>>());
-        out.share(2).newest("branches", &self.branches.iter().map(shown_branch).collect::<Vec<_>>());
+        self.shown_branches(2, &mut out);
         if !self.plan.steps.is_empty() {
             out.add("plan", &self.plan);
         }
@@ -232,8 +254,13 @@ impl State {
     }
 }
 
-fn shown_branch(branch: &Branch) -> Value {
-    json!({ "branch_id": branch.id, "document_id": branch.document, "title": branch.title, "last_entries": branch.tail })
+fn shown_branch(branch: &Branch, with_entries: bool) -> Value {
+    let outcome = branch.last_outcome.as_ref().map(entry::outcome_text);
+    let mut shown = json!({ "branch_id": branch.id, "document_id": branch.document, "title": branch.title, "last_outcome": outcome });
+    if with_entries {
+        shown["last_entries"] = json!(branch.tail);
+    }
+    shown
 }
 
 /// A report must fit the wrap-up reserve and a correction is short; other calls get the ordinary size.

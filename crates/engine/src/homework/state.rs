@@ -1,14 +1,15 @@
-//! The state of a homework run: references and short texts only, bounded in everything but ids. Stored in view checkpoints:
-//! a change of field names or meaning needs a new `view::CHECKPOINT_FORMAT`.
+//! The state of a homework run: references and short texts only, bounded in everything but ids and branches. Stored in view
+//! checkpoints: a change of field names or meaning needs a new `view::CHECKPOINT_FORMAT`.
 
 use super::plan::Plan;
 use crate::blob::{BlobRef, Hash};
 use crate::calls::{RecordedCall, RejectedAnswer};
 use crate::effect::EffectId;
 use crate::facts::homework::{ExecutorTask, Planned, Progress, Verdict, VerifiedEvidence};
-use crate::ids::{DocumentId, MessageId};
+use crate::ids::{self, DocumentId, MessageId};
 use crate::lessons::LessonRef;
 use crate::metrics::Metrics;
+use crate::run::Shared;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,8 @@ pub struct State {
     /// Iterations whose line was dropped from `history`.
     pub dropped_history: u32,
     pub branches: Vec<Branch>,
-    /// Contents that tools have shown already: reading them again is no progress.
-    pub readings: HashSet<Hash>,
+    /// Fingerprints of what tools have shown and changed: having it again is no progress.
+    pub known: HashSet<Hash>,
     /// Newest last, at most fifty; shown to the planner.
     pub made: VecDeque<CitableEntity>,
     /// Everything this run created or changed: what evidence may cite.
@@ -46,17 +47,29 @@ pub struct State {
     pub evidence: BTreeMap<String, VerifiedEvidence>,
     /// Steps that left the plan before they were done, and are not back.
     pub dropped: Vec<DroppedStep>,
-    /// Work of executors that failed and that nothing has made good since, by branch.
+    /// Work of executors that failed and that nothing has made good since, by the step or the branch it was.
     pub failed_branches: BTreeMap<String, FailedBranch>,
     /// Criteria that a check has verified once: doing so again is no progress.
     pub verified_criteria: BTreeSet<String>,
-    /// Steps whose end has counted as progress.
+    /// Steps that were done when an iteration ended: their end counts as progress no more.
     pub counted_steps: HashSet<String>,
+    /// Steps that a successful executor worked on with successful calls.
+    pub worked_steps: HashSet<String>,
+    /// Successful results that brought something new and belong to no step; each may stand behind one.
+    pub unclaimed_work: u32,
     pub repeats: u32,
     /// The action set that repeated without progress: not carried out again until something moves.
     pub barred: Option<Vec<String>>,
     pub refused_exit: Vec<String>,
     pub hint: bool,
+    /// What the planner said when it gave up, in the last iteration it answered in: it is asked once more.
+    pub gave_up: Option<String>,
+    /// What people said and answered since the last scratchpad entry.
+    pub heard: VecDeque<String>,
+    /// What came of the newest iterations, for the summary document.
+    pub digests: VecDeque<IterationDigest>,
+    /// What the closed iterations used, all together.
+    pub in_iterations: Metrics,
     /// Messages that executors were shown and the planner was not.
     #[serde(default)]
     pub unread_by_planner: BTreeSet<MessageId>,
@@ -104,7 +117,11 @@ pub struct CurrentIteration {
     /// Answers that did not fit their schema.
     pub rejected: BTreeMap<EffectId, RejectedAnswer>,
     pub artifacts: Artifacts,
+    /// Those of them that are progress: not a change back to what there was.
+    pub advances: Artifacts,
     pub new_readings: u32,
+    /// The actions that were barred in this iteration.
+    pub replan_forced: Vec<String>,
     pub verdict: Option<Verdict>,
     /// The verifier was asked about the exit of this iteration.
     #[serde(default)]
@@ -132,6 +149,7 @@ pub struct DroppedStep {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedBranch {
+    pub branch_id: String,
     pub iteration: u32,
     pub step_id: Option<String>,
     pub title: String,
@@ -152,6 +170,8 @@ pub struct Executor {
     pub summary: Option<String>,
     pub snippet: Option<String>,
     pub completed_step_ids: Vec<String>,
+    /// What its calls made.
+    pub artifacts: Artifacts,
     pub finished: Option<ExecutorOutcome>,
     /// An error that lists tools its task names that do not exist, and those that do.
     #[serde(default)]
@@ -197,8 +217,33 @@ pub struct Branch {
     pub id: String,
     pub document: DocumentId,
     pub title: String,
+    /// The step of its newest task.
+    pub step_id: Option<String>,
     /// The newest two entries.
     pub tail: VecDeque<String>,
+    /// How its newest executor ended, on one line.
+    pub last_outcome: Option<LastOutcome>,
+    /// The newest documents and tasks its executors made or changed.
+    pub made: VecDeque<CitableEntity>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LastOutcome {
+    pub iteration: u32,
+    pub ok: bool,
+    pub said: String,
+}
+
+/// What came of one iteration, one line each.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct IterationDigest {
+    pub iteration: u32,
+    pub progress: Progress,
+    pub made: Vec<String>,
+    pub found: Vec<String>,
+    pub failed: Vec<String>,
+    pub plan: Vec<String>,
+    pub learned: Vec<String>,
 }
 
 /// A document or task of this run, as the planner cites it.
@@ -226,7 +271,26 @@ pub struct DocumentExcerpt {
     pub text: String,
 }
 
+/// The workspace document of a run that has not started: derived from the run alone, so that it is known from the beginning.
+pub(super) fn new_workspace(shared: &Shared) -> DocumentId {
+    ids::derive(shared.created_at, &[shared.id.0.as_bytes(), b"workspace"]).into()
+}
+
 impl State {
+    /// None of a run that ended before it started.
+    pub(crate) fn workspace_document(&self, shared: &Shared) -> Option<DocumentId> {
+        match self.workspace {
+            Some(workspace) => Some(workspace.document),
+            None if shared.status().is_terminal() => None,
+            None => Some(new_workspace(shared)),
+        }
+    }
+
+    /// Whether the last iteration is closed, so that a run that goes on begins another.
+    pub(crate) fn begins_iteration(&self) -> bool {
+        matches!(self.phase, Phase::Waiting | Phase::Ended | Phase::Reporting)
+    }
+
     pub fn branch(&self, id: &str) -> Option<&Branch> {
         self.branches.iter().find(|branch| branch.id == id)
     }

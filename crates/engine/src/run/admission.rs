@@ -1,8 +1,10 @@
-//! Checks of what enters a run: a brief that can work, and messages short enough to be shown to a model.
+//! Checks of what enters a run: a brief that can work, limits under which it can go on, and messages short enough to be shown
+//! to a model.
 
-use super::commands::{Refusal, refuse};
+use super::commands::{Refusal, Remedy, refuse};
 use super::terms::Kind;
-use crate::budget::Reserve;
+use super::{Machine, Run};
+use crate::budget::{Admission, Budgets, Reserve};
 use crate::facts::run::Queued;
 use crate::lessons::MAX_AGENTS_PER_RUN;
 
@@ -102,4 +104,49 @@ pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
         );
     }
     Ok(())
+}
+
+impl Run {
+    /// Would the run stop again before its first call? Then say which limit to raise, and to what.
+    pub(super) fn still_spent(&self, budgets: &Budgets) -> Option<(String, Remedy)> {
+        let shared = &self.shared;
+        let run = shared.id;
+        let next = self.rules().next_call(shared).unwrap_or_else(|| least_call(&shared.brief.models));
+        let used = self.iteration();
+        if self.begins_iteration() && used >= budgets.max_iterations {
+            let why = format!("run {run} has used {used} iterations and max_iterations is {}", budgets.max_iterations);
+            return Some((why, Remedy::RaiseIterations { run, to: used + 1 }));
+        }
+        let worked = shared.metrics.running_ms;
+        if let Some(limit) = budgets.max_wall_ms.filter(|limit| worked >= *limit) {
+            let why = format!("run {run} has worked for {worked} ms and max_wall_ms is {limit}");
+            // Round the used time up to a minute, and add one to work in.
+            return Some((why, Remedy::RaiseMinutes { run, to: worked / 60_000 + 2 }));
+        }
+        match shared.ledger.admit(next, budgets, shared.kept_reserve_within(budgets)) {
+            Admission::Never(_) => {
+                let (spent, wrap_up) = (shared.ledger.spent, shared.wrap_up_reserve());
+                // The room kept for the verifier grows with the limit, up to the size of the wrap-up reserve.
+                let kept = if shared.verifies() { wrap_up.plus(wrap_up) } else { wrap_up };
+                let Reserve { tokens, cost_usd: cost } = spent.plus(next).plus(kept);
+                // A limit that there is not, or that is high enough, stays: obeyed, advice must not stop the run sooner.
+                let cost = budgets.max_cost_usd.filter(|limit| *limit < cost).map(|_| cost.rounded_up());
+                let tokens = budgets.max_tokens.filter(|limit| *limit < tokens).map(|_| tokens);
+                let why = format!(
+                    "run {run} has spent {} and {} tokens; one more call and the report need more",
+                    spent.cost_usd, spent.tokens
+                );
+                Some((why, Remedy::RaiseSpending { run, cost, tokens }))
+            }
+            Admission::Fits | Admission::Wait => None,
+        }
+    }
+
+    /// Whether a continued run would begin another iteration.
+    fn begins_iteration(&self) -> bool {
+        match &self.machine {
+            Machine::Homework(state) => state.begins_iteration(),
+            Machine::Tree(_) | Machine::Task(_) => false,
+        }
+    }
 }

@@ -28,6 +28,8 @@ impl Shared {
                 self.unpaused_status = Status::Running;
                 self.started_at = Some(event.at);
             }
+            // A call that was over a limit was never made.
+            Fact::Homework(facts::HomeworkFact::ToolCallResult(fact)) if fact.not_run => {}
             Fact::Homework(facts::HomeworkFact::ToolCallResult(_))
             | Fact::Tree(facts::TreeFact::ToolCallResult(_))
             | Fact::Task(facts::TaskFact::StepResult(_)) => self.metrics.tool_calls += 1,

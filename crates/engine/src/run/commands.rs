@@ -1,15 +1,17 @@
 //! Commands to a run, and when they are refused.
 
-use super::admission::{check_message, least_call};
+use super::admission::check_message;
 use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
-use crate::budget::{Admission, BudgetPatch, Budgets};
+use crate::budget::{BudgetPatch, Budgets};
 use crate::effect::EffectId;
 use crate::facts::effect::Decision;
 use crate::facts::evidence::CriterionDecision;
-use crate::facts::run::{Answered, BudgetChanged, Canceled, Ended, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed};
+use crate::facts::run::{
+    Answered, BudgetChanged, Canceled, Ended, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
+};
 use crate::ids::{NodeId, QuestionId, RunId};
 use crate::money::Usd;
 use crate::time::Timestamp;
@@ -87,11 +89,27 @@ pub struct Refusal {
 /// What would make a refused command work. The CLI and the page phrase it in their own terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    RaiseIterations { run: RunId, to: u32 },
-    RaiseMinutes { run: RunId, to: i64 },
-    RaiseSpending { run: RunId, cost: Usd, tokens: u64 },
-    RaiseNodes { above: u32 },
-    RetryNode { run: RunId, node: NodeId },
+    RaiseIterations {
+        run: RunId,
+        to: u32,
+    },
+    RaiseMinutes {
+        run: RunId,
+        to: i64,
+    },
+    /// Only the limits that are too low, each with the least that works.
+    RaiseSpending {
+        run: RunId,
+        cost: Option<Usd>,
+        tokens: Option<u64>,
+    },
+    RaiseNodes {
+        above: u32,
+    },
+    RetryNode {
+        run: RunId,
+        node: NodeId,
+    },
 }
 
 impl Refusal {
@@ -265,10 +283,7 @@ impl Run {
                 self.proceed(now);
                 Ok(())
             }
-            Status::WaitingOnUser => refuse(
-                "waiting_on_user",
-                format!("run {} waits for an answer, not for resume: answer its question", self.shared.id),
-            ),
+            Status::WaitingOnUser => self.waits_for_an_answer(),
             Status::Stopped | Status::Failed => self.continue_with(&BudgetPatch::default(), None, actor, now),
             Status::Queued | Status::Running => {
                 if self.shared.waits_for_provider().is_some() {
@@ -284,6 +299,12 @@ impl Run {
         }
     }
 
+    fn waits_for_an_answer<T>(&self) -> Result<T, Refusal> {
+        let why =
+            format!("run {} waits for an answer, and only that lets it go on: answer its question", self.shared.id);
+        refuse("waiting_on_user", why)
+    }
+
     fn cancel(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         let status = self.shared.status();
         if status.is_terminal() {
@@ -294,10 +315,13 @@ impl Run {
             return self.cancel_after_finishing(actor, now);
         }
         self.rules().canceled(&self.shared, &mut facts);
-        self.rules().cut_short(&self.shared, "canceled", &mut facts);
         self.record(facts, actor);
         self.abandon_calls(now);
-        let report = crate::projection::bare_report(self, StopReason::Canceled, "canceled by a person");
+        let detail = "canceled by a person";
+        let mut facts = self.facts(now);
+        self.rules().cut_short(&self.shared, StopReason::Canceled, detail, &mut facts);
+        self.record(facts, actor);
+        let report = crate::projection::bare_report(self, StopReason::Canceled, detail);
         self.emit(ReportCreated { report }, Actor::Platform, now);
         self.emit(Canceled { detail: None, ended: Ended::default() }, actor, now);
         Ok(())
@@ -387,6 +411,8 @@ impl Run {
                     format!("run {} is {status}; start a new run to go on from it", self.shared.id),
                 );
             }
+            // Limits may be raised while it waits; nothing else would come of it.
+            Status::WaitingOnUser if *patch == BudgetPatch::default() => return self.waits_for_an_answer(),
             _ => {
                 message.as_deref().map_or(Ok(()), check_message)?;
                 self.set_budgets(patch, actor, now)?;
@@ -410,40 +436,6 @@ impl Run {
         self.emit(Resumed { reason: ResumeReason::Continued }, actor, now);
         self.decide(Input::Continued, now);
         Ok(())
-    }
-
-    /// Would the run stop again before its first call? Then say which limit to raise, and to what.
-    fn still_spent(&self, budgets: &Budgets) -> Option<(String, Remedy)> {
-        let shared = &self.shared;
-        let run = shared.id;
-        let least = least_call(&shared.brief.models);
-        let used = self.iteration();
-        if shared.status() == Status::Stopped && used >= budgets.max_iterations {
-            let why = format!("run {run} has used {used} iterations and max_iterations is {}", budgets.max_iterations);
-            return Some((why, Remedy::RaiseIterations { run, to: used + 1 }));
-        }
-        let worked = shared.metrics.running_ms;
-        if let Some(limit) = budgets.max_wall_ms.filter(|limit| worked >= *limit) {
-            let why = format!("run {run} has worked for {worked} ms and max_wall_ms is {limit}");
-            // Round the used time up to a minute, and add one to work in.
-            return Some((why, Remedy::RaiseMinutes { run, to: worked / 60_000 + 2 }));
-        }
-        let kept = shared.kept_reserve_within(budgets);
-        match shared.ledger.admit(least, budgets, kept) {
-            Admission::Never(_) => {
-                // The room kept for the verifier grows with the limit, up to the size of the wrap-up reserve.
-                let kept = if shared.verifies() { kept.plus(shared.wrap_up_reserve()) } else { kept };
-                let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
-                let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
-                let spent = shared.ledger.spent;
-                let why = format!(
-                    "run {run} has spent {} and {} tokens; one more call and the report need more",
-                    spent.cost_usd, spent.tokens
-                );
-                Some((why, Remedy::RaiseSpending { run, cost, tokens }))
-            }
-            Admission::Fits | Admission::Wait => None,
-        }
     }
 
     pub fn root_node(&self) -> Option<NodeId> {

@@ -51,7 +51,8 @@ impl Run {
             _ if self.shared.criteria.is_empty() => refuse("criterion_not_found", format!("run {run} has no criteria")),
             named => {
                 let valid = all().collect::<Vec<_>>().join(", ");
-                let named = named.map_or("no criterion is named".into(), |id| format!("run {run} has no criterion {id:?}"));
+                let named =
+                    named.map_or("no criterion is named".into(), |id| format!("run {run} has no criterion {id:?}"));
                 refuse("criterion_not_found", format!("{named}; its criteria are {valid}"))
             }
         }
@@ -62,7 +63,10 @@ impl Run {
         let (shared, run) = (&self.shared, self.shared.id);
         if !shared.status().is_terminal() {
             let status = shared.status().name();
-            return refuse("run_not_ended", format!("run {run} is {status}; its criteria are checked when it wants to end"));
+            return refuse(
+                "run_not_ended",
+                format!("run {run} is {status}; its criteria are checked when it wants to end"),
+            );
         }
         if shared.is_checking() {
             return refuse("already_checking", format!("the criteria of run {run} are being checked"));
@@ -74,7 +78,12 @@ impl Run {
         let cited: Vec<Citation> = cited.filter(|citation| !citation.refs.is_empty()).collect();
         if cited.is_empty() {
             let named = criteria.join(", ");
-            return refuse("nothing_cited", format!("nothing is cited for {named} of run {run}: there is nothing to check; accept or reject it yourself"));
+            return refuse(
+                "nothing_cited",
+                format!(
+                    "nothing is cited for {named} of run {run}: there is nothing to check; accept or reject it yourself"
+                ),
+            );
         }
         Ok(cited)
     }

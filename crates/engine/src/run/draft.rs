@@ -5,7 +5,7 @@ use crate::blob::{Blob, BlobRef};
 use crate::facts::Fact;
 use crate::ids::{self, ActorId, DocumentId, EdgeId, NodeId, RunId};
 use crate::time::Timestamp;
-use crate::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation};
+use crate::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation, WORKSPACE_OF_RUN};
 use serde_json::{Value, json};
 
 /// The tree node an event belongs to; empty for events of the whole run.
@@ -97,7 +97,7 @@ impl Facts {
             self.mutate(Mutation::CreateProject {
                 id: home,
                 title: format!("Run: {}", headline(&shared.brief.objective)),
-                description: format!("Workspace of run {}", shared.id),
+                description: format!("{WORKSPACE_OF_RUN}{}", shared.id),
                 props: run_props(shared),
                 owner: shared.brief.owner,
             });

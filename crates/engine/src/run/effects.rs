@@ -149,7 +149,7 @@ impl Run {
         let wrap_up = self.want(effect)?.wrap_up;
         let work = self.work(effect)?;
         let reserve = match &work {
-            Work::Model(call) => Reserve::for_call(call.request.bytes(), call.max_tokens, call.model.price),
+            Work::Model(call) => call.reserve(),
             Work::Tool(_) | Work::Check(_) => Reserve::default(),
         };
         let given_up = self.shared.gave_up.get(effect).copied().unwrap_or(0);
@@ -182,15 +182,14 @@ impl Run {
     }
 
     fn admit(&self, effect: &EffectId, reserve: Reserve, wrap_up: bool, now: Timestamp) -> Admission {
-        let spent_clock = self.shared.budgets.max_wall_ms.is_some_and(|limit| self.shared.running_ms(now) >= limit);
-        if spent_clock && !wrap_up && !self.shared.is_checked_after_its_end() {
-            return Admission::Never(Exhausted::BudgetWallClock);
-        }
         if self.shared.is_check_effect(effect) {
-            return self.shared.ledger.admit(reserve, &self.shared.budgets, self.shared.wrap_up_reserve());
+            return self.shared.admit_check(reserve, now);
         }
-        let wrap_up_reserve = if wrap_up { Reserve::default() } else { self.shared.kept_reserve() };
-        match self.shared.ledger.admit(reserve, &self.shared.budgets, wrap_up_reserve) {
+        let (admission, wrap_up_reserve) = match wrap_up {
+            true => (self.shared.ledger.admit(reserve, &self.shared.budgets, Reserve::default()), Reserve::default()),
+            false => (self.shared.admit(reserve, now), self.shared.kept_reserve()),
+        };
+        match admission {
             Admission::Fits => self.rules().admit(&self.shared, effect, reserve, wrap_up_reserve),
             full => full,
         }
@@ -331,7 +330,8 @@ impl Run {
                 } else {
                     StopReason::ProviderQuota
                 };
-                if wrap_up {
+                // What a run came to does not change because nobody could check it.
+                if wrap_up || self.shared.is_check_effect(effect) {
                     self.decide(Input::Failed { effect, error: &error.message, retryable: true }, now);
                 } else {
                     self.fail(stop_reason, error.message, now);
@@ -408,7 +408,7 @@ impl Run {
         self.record(facts, Actor::Platform);
         self.abandon_calls(now);
         let mut facts = self.facts(now);
-        self.rules().cut_short(&self.shared, stop_reason.name(), &mut facts);
+        self.rules().cut_short(&self.shared, stop_reason, &error, &mut facts);
         self.record(facts, Actor::Platform);
         let report = crate::projection::bare_report(self, stop_reason, &error);
         self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);

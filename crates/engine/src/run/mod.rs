@@ -12,6 +12,7 @@ mod draft;
 mod effect_state;
 mod effects;
 mod external_tools;
+mod in_progress;
 mod shared;
 mod terms;
 pub(crate) mod unshown;
@@ -122,8 +123,12 @@ pub trait Rules {
     fn finishes_before_cancel(&self, _shared: &Shared, _facts: &mut Facts) -> bool {
         false
     }
-    /// The run ends without a decision of the machine.
-    fn cut_short(&self, _shared: &Shared, _why: &str, _facts: &mut Facts) {}
+    /// The run ends without a decision of the machine; the calls in flight are settled.
+    fn cut_short(&self, _shared: &Shared, _reason: StopReason, _detail: &str, _facts: &mut Facts) {}
+    /// The most that the first call of a continued run may use, if that is known.
+    fn next_call(&self, _shared: &Shared) -> Option<Reserve> {
+        None
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

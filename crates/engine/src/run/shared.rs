@@ -6,7 +6,7 @@ use super::effect_state::EffectState;
 use super::effects::MAX_BACKOFF_MS;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
-use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
+use crate::budget::{Admission, Budgets, Exhausted, Ledger, Reserve};
 use crate::criteria::{Check, CriterionRecord};
 use crate::effect::{AnsweredQuestion, EffectId, ExternalTool, RunContext};
 use crate::event::genesis;
@@ -282,6 +282,27 @@ impl Shared {
         let tokens = budgets.max_tokens.map_or(0, |limit| limit.saturating_sub(needed.tokens) / 4);
         let cost = budgets.max_cost_usd.map_or(Usd(0), |limit| Usd(limit.saturating_sub(needed.cost_usd).0 / 4));
         wrap_up.plus(Reserve { tokens: tokens.min(wrap_up.tokens), cost_usd: cost.min(wrap_up.cost_usd) })
+    }
+
+    /// Whether a call fits the run's limits, beside what is kept for the last calls.
+    pub(crate) fn admit(&self, call: Reserve, now: Timestamp) -> Admission {
+        self.admit_beside(call, self.kept_reserve(), now)
+    }
+
+    /// The same for a call of the verifier, which may use the room that is kept for it. A check after the end of a run is not held to
+    /// its time.
+    pub(crate) fn admit_check(&self, call: Reserve, now: Timestamp) -> Admission {
+        match self.is_checked_after_its_end() {
+            true => self.ledger.admit(call, &self.budgets, self.wrap_up_reserve()),
+            false => self.admit_beside(call, self.wrap_up_reserve(), now),
+        }
+    }
+
+    fn admit_beside(&self, call: Reserve, kept: Reserve, now: Timestamp) -> Admission {
+        if self.budgets.max_wall_ms.is_some_and(|limit| self.running_ms(now) >= limit) {
+            return Admission::Never(Exhausted::BudgetWallClock);
+        }
+        self.ledger.admit(call, &self.budgets, kept)
     }
 
     /// Working time up to `now`.

@@ -17,7 +17,7 @@ words! {
         Completed = "completed",
         BudgetCost = "budget_cost", BudgetTokens = "budget_tokens", BudgetWallClock = "budget_wall_clock",
         MaxIterations = "max_iterations", MaxSteps = "max_steps",
-        NoProgress = "no_progress", UserInput = "user_input", Canceled = "canceled",
+        NoProgress = "no_progress", CannotBeDone = "cannot_be_done", UserInput = "user_input", Canceled = "canceled",
         ProviderAuth = "provider_auth", ProviderQuota = "provider_quota", Error = "error",
     }
 }
@@ -59,12 +59,23 @@ impl StopReason {
         }
     }
 
+    /// Whether the run ended in the middle of what it was doing.
+    pub fn breaks_off(self) -> bool {
+        matches!(self.status(), Status::Canceled | Status::Failed)
+    }
+
+    /// The reason and what is known of it, the name once: details of earlier versions begin with it.
+    pub fn with_detail(self, detail: &str) -> String {
+        let detail = detail.strip_prefix(self.name()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(detail);
+        if detail.is_empty() { self.name().to_owned() } else { format!("{}: {detail}", self.name()) }
+    }
+
     pub fn exit_code(self) -> u8 {
         match self {
             StopReason::Completed => 0,
             StopReason::ProviderAuth | StopReason::ProviderQuota | StopReason::Error => 1,
             StopReason::UserInput => 3,
-            StopReason::NoProgress => 5,
+            StopReason::NoProgress | StopReason::CannotBeDone => 5,
             StopReason::Canceled => 6,
             _ => 4,
         }

@@ -69,8 +69,7 @@ impl State {
 
     pub(super) fn step_performed(&self, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(taken) = self.open_step() else { return };
-        let calls::CallRecord { ok, summary, result, artifacts, .. } =
-            calls::record(taken.tool(), outcome, None, facts);
+        let calls::CallRecord { ok, summary, result, artifacts, .. } = calls::record(outcome, None, facts);
         facts.push(fact::StepResult { step: taken.step, ok, summary, result, artifacts });
         if self.acted >= self.max_steps {
             let message = format!("Reached maximum steps ({}) without completing the task", self.max_steps);

@@ -142,9 +142,9 @@ impl Rules for State {
     }
 
     /// The run ends without a reflection.
-    fn cut_short(&self, _shared: &Shared, why: &str, facts: &mut Facts) {
+    fn cut_short(&self, _shared: &Shared, reason: StopReason, _detail: &str, facts: &mut Facts) {
         if !matches!(self.phase, Phase::NotStarted | Phase::Ended) {
-            facts.push(fact::ScratchpadUpdateFailed { error: format!("skipped: {why}") });
+            facts.push(fact::ScratchpadUpdateFailed { error: format!("skipped: {}", reason.name()) });
         }
     }
 }

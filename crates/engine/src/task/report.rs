@@ -13,7 +13,8 @@ impl State {
     /// Ends the run after the reflection, whether or not that succeeded.
     pub(super) fn finish(&self, shared: &Shared, facts: &mut Facts) {
         let Some(closing) = &self.closing else { return };
-        if closing.stop_reason == StopReason::Completed && self.phase != Phase::Checking && !shared.criteria.is_empty() {
+        if closing.stop_reason == StopReason::Completed && self.phase != Phase::Checking && !shared.criteria.is_empty()
+        {
             let citations = self.citations(shared);
             if shared.verifies() && citations.iter().any(|citation| !citation.refs.is_empty()) {
                 return facts.push(shared.start_check(citations, Vec::new(), false));
@@ -41,7 +42,11 @@ impl State {
     /// Whether its last action failed, which is then left undone.
     pub(super) fn left_undone(&self) -> EndState {
         let mut results = self.steps.iter().rev().filter_map(|step| step.result.as_ref());
-        EndState { made: !self.made.is_empty(), failed: results.next().is_some_and(|result| !result.ok), dropped: false }
+        EndState {
+            made: !self.made.is_empty(),
+            failed: results.next().is_some_and(|result| !result.ok),
+            dropped: false,
+        }
     }
 
     /// What the task created or changed, as reports cite it.

@@ -2,13 +2,17 @@
 
 use super::answer::{AggregatorAnswer, ArtifactAnswer, Synthesis};
 use super::effect_id::EffectPosition;
-use super::envelope::foreign_names;
+use super::envelope::{foreign_names, missing};
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::facts::tree::{self as fact, ArtifactType, NodeStatusChanged, ProposedResult, SuccessAssessment};
 use crate::ids::{NodeId, NodeNumber};
 use crate::run::{Facts, Shared};
 use serde_json::Value;
+
+/// The most different reasons, and titles of each, that the error of a node without any result names.
+const MAX_REASONS: usize = 3;
+const MAX_ERROR_CHARS: usize = 200;
 
 impl State {
     pub(super) fn aggregate_answered(
@@ -29,17 +33,27 @@ impl State {
         let child_ids: Vec<NodeId> = plan.children().map(|(_, child)| self.at(child).id).collect();
         let replan = answer.next.should_replan && self.may_replan(shared, number);
         if answer.next.should_replan && !replan && proposed.is_none() && plan.any_completed() {
-            return Err(vec!["no replans left: give a result".into()]);
+            return Err(vec!["no replans are left, and the answer has no result".into()]);
         }
         let result = proposed.clone().filter(|_| !replan && plan.any_completed());
-        self.note(number, position.id(&self.tag).0, &answer.scratchpad, &[], facts);
-        if let Some(result) = &result {
-            let mut artifacts = answer.artifacts.clone();
-            if !artifacts.iter().any(|artifact| artifact.kind == ArtifactType::Document) {
-                artifacts.push(synthesis_document(&node.title, &answer.synthesis, &result.summary));
-            }
-            self.register(shared, number, &artifacts, facts);
+        let mut artifacts = if result.is_some() { answer.artifacts.clone() } else { Vec::new() };
+        if let Some(result) = &result
+            && !artifacts.iter().any(|artifact| artifact.kind == ArtifactType::Document)
+        {
+            artifacts.push(synthesis_document(&node.title, &answer.synthesis, &result.summary));
         }
+        // Asked for once more, as a leaf is. After a limit there is no room for that, and the result is partial.
+        let once_more = result.is_some() && position.corrects().is_none() && shared.exhausted.is_none();
+        let made = artifacts.iter().map(|artifact| artifact.kind);
+        if let Some(missing) = missing(node.deliverable, made).filter(|_| once_more) {
+            return Err(vec![missing.for_model()]);
+        }
+        let mut beside = self.children_summary(number);
+        if replan {
+            beside.push_str(&format!("\n\n**Asks for another plan**: {}", answer.next.reason.trim()));
+        }
+        self.note(number, position.id(&self.tag).0, &answer.scratchpad, &beside, facts);
+        self.register(shared, number, &artifacts, facts);
         let assessment = proposed
             .and_then(|result| result.success_assessment)
             .unwrap_or(SuccessAssessment { met: plan.all_completed() && !replan, notes: None });
@@ -68,8 +82,9 @@ impl State {
             );
         }
         if !answered {
-            let cut_short = shared.exhausted.is_some() && self.is_cut_below(number);
-            facts.push_at(node_ref, fact::NodeFailed { error: self.why_nothing(number), retryable: true, cut_short });
+            let (cut_short, error) =
+                (shared.exhausted.is_some() && self.is_cut_below(number), self.why_nothing(number));
+            facts.push_at(node_ref, fact::NodeFailed { error, retryable: true, cut_short });
             self.step_ended(number, StepStatus::Failed, facts);
         }
         Ok(())
@@ -92,11 +107,22 @@ impl State {
             .flat_map(|plan| plan.children())
             .filter(|(step, _)| step.status != StepStatus::Completed)
             .collect();
-        let reasons = failed.iter().take(3).map(|(step, child)| {
+        // Steps that failed for the same reason share one sentence.
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (step, child) in &failed {
             let error = self.at(*child).error.as_deref().unwrap_or("no result");
-            format!("{}: {}", step.of.title, error.chars().take(200).collect::<String>())
+            match reasons.iter_mut().find(|(known, _)| *known == error) {
+                Some((_, titles)) => titles.push(&step.of.title),
+                None => reasons.push((error, vec![&step.of.title])),
+            }
+        }
+        let sentences = reasons.iter().take(MAX_REASONS).map(|(error, titles)| {
+            let more = titles.len().saturating_sub(MAX_REASONS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let titles = titles.iter().take(MAX_REASONS).copied().collect::<Vec<_>>().join(", ");
+            format!("{titles}{more}: {}", error.chars().take(MAX_ERROR_CHARS).collect::<String>())
         });
-        format!("all {} steps failed; {}", failed.len(), reasons.collect::<Vec<_>>().join("; "))
+        format!("all {} steps failed; {}", failed.len(), sentences.collect::<Vec<_>>().join("; "))
     }
 }
 

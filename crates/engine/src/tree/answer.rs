@@ -268,7 +268,7 @@ impl PlanAnswer {
 }
 
 pub fn too_many_questions() -> String {
-    format!("{MAX_ASKS} questions were asked already; decide with what is known")
+    format!("{MAX_ASKS} questions were asked already, which is the most: the rest is decided with what is known")
 }
 
 impl QuestionAnswer {
@@ -296,7 +296,7 @@ impl CheckedAnswer for ExecutorAnswer {
     fn errors(&self) -> Vec<String> {
         let mut errors = artifact_errors(&self.artifacts);
         if self.tool_calls.is_empty() && self.result.is_none() && self.question.is_none() {
-            errors.push("neither tool_calls nor result: call a tool, or end with a result".into());
+            errors.push("the answer has neither tool_calls nor result".into());
         }
         errors.extend(self.question.iter().flat_map(QuestionAnswer::errors));
         errors.extend(self.result.iter().flat_map(ResultAnswer::errors));
@@ -317,7 +317,7 @@ impl CheckedAnswer for AggregatorAnswer {
         errors.extend(too_many("synthesis.key_findings", self.synthesis.key_findings.len()));
         errors.extend(too_many("synthesis.gaps", self.synthesis.gaps.len()));
         if self.result.is_none() && !self.next.should_replan {
-            errors.push("there is no result: give one, or set next.should_replan".into());
+            errors.push("the answer has no result, and next.should_replan is not set".into());
         }
         errors.extend(self.result.iter().flat_map(ResultAnswer::errors));
         errors.extend(self.scratchpad.errors());
@@ -362,7 +362,7 @@ fn artifact_errors(artifacts: &[ArtifactAnswer]) -> Vec<String> {
             }
             ArtifactType::Json if artifact.json.to_string().len() > MAX_JSON_BYTES => {
                 errors.push(format!(
-                    "artifact {name:?} has over {MAX_JSON_BYTES} bytes of json; write a document instead"
+                    "artifact {name:?} has over {MAX_JSON_BYTES} bytes of json; a document may have more"
                 ));
             }
             ArtifactType::Document | ArtifactType::Summary if artifact.markdown.trim().is_empty() => {

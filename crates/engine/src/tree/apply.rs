@@ -136,7 +136,6 @@ impl State {
             | TreeFact::NodeCreated(_)
             | TreeFact::PlanBandCreated(_)
             | TreeFact::StepCreated(_)
-            | TreeFact::ArtifactRead(_)
             | TreeFact::Guard(_) => {}
             TreeFact::ScratchpadLinked(fact) => self.at_mut(number).scratchpad = fact.scratchpad_doc_id,
             TreeFact::ScratchpadUpdated(fact) => {
@@ -189,6 +188,7 @@ impl State {
                 self.tool_answered(number, fact, event.seq);
             }
             TreeFact::ArtifactCreated(fact) => self.registered(number, fact, event),
+            TreeFact::ArtifactRead(fact) => self.at_mut(number).reads.push(fact.artifact_id),
             TreeFact::NodeAggregated(fact) => {
                 let synthesis = super::answer::Synthesis {
                     summary: fact.summary.clone(),
@@ -225,7 +225,9 @@ impl State {
                 self.ended_as(number, NodeStatus::Completed, event);
                 let node = self.at_mut(number);
                 (node.outcome, node.cut_short) = (Some(fact.outcome), fact.cut_short);
-                node.shortfall.clone_from(&fact.evidence);
+                // Earlier versions wrote why a result was partial where its evidence belongs.
+                let as_evidence = fact.evidence.as_ref().filter(|_| fact.outcome == fact::NodeOutcome::Partial);
+                node.shortfall = fact.shortfall.as_ref().or(as_evidence).cloned();
             }
             TreeFact::NodeFailed(fact) => {
                 self.ended_as(number, NodeStatus::Failed, event);
@@ -292,6 +294,7 @@ impl State {
             work: Box::default(),
             artifacts: Vec::new(),
             first_artifact: 0,
+            reads: Vec::new(),
             result: None,
             hint: None,
             synthesis: None,
@@ -359,10 +362,12 @@ impl State {
             work.round += 1;
         }
         self.at_mut(number).own.tool_calls += 1;
+        self.tools_made |= !fact.artifacts.is_empty();
         self.charge_path(number, |metrics| metrics.tool_calls += 1);
     }
 
     fn registered(&mut self, number: NodeNumber, fact: &fact::ArtifactCreated, event: &Event) {
+        self.documents.extend(fact.document_id.map(|document| (document, (number, fact.artifact_id))));
         self.at_mut(number).artifacts.push(Artifact {
             id: fact.artifact_id,
             kind: fact.artifact_type,
@@ -395,6 +400,7 @@ impl State {
         node.generation = generation;
         *node.work = GenerationWork::default();
         node.first_artifact = node.artifacts.len();
+        node.reads.clear();
         node.result = None;
         node.hint = None;
         node.outcome = None;

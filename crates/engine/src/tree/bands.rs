@@ -28,7 +28,8 @@ impl State {
                 self.delegate(shared, number, step, child, share, None, facts);
             }
         }
-        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner));
+        let waiting = NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner);
+        facts.push_at(node_ref, waiting.with_progress(plan.progress()));
     }
 
     /// A child for a step; `retry_of` names the one it replaces.
@@ -70,7 +71,8 @@ impl State {
         let Some(plan) = &self.at(number).plan else { return };
         let pointless = plan.last_band_failed() || self.is_spent(shared, number);
         if plan.band_to_start().is_some() && !pointless {
-            return facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner));
+            let delegating = NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner);
+            return facts.push_at(node_ref, delegating.with_progress(plan.progress()));
         }
         for step in plan.pending() {
             facts.push_at(
@@ -82,7 +84,8 @@ impl State {
         for artifact in read {
             facts.push_at(node_ref, fact::ArtifactRead { artifact_id: artifact.id, by_node_id: self.at(number).id });
         }
-        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Aggregating, NodeRole::Executor));
+        let aggregating = NodeStatusChanged::to(NodeStatus::Aggregating, NodeRole::Executor);
+        facts.push_at(node_ref, aggregating.with_progress(Some(1.0)));
     }
 
     /// Whether a limit has ended the work and leaves this node no room for another call.

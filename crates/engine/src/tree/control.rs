@@ -1,5 +1,6 @@
 //! Commands to a subtree (cancel, retry, pause, resume), and continuing what a limit cut short.
 
+use super::node::Node;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::budget::Reserve;
@@ -19,31 +20,36 @@ impl State {
         }
     }
 
-    pub(super) fn cancel_node(&self, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn cancel_node(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         self.still_live(number)?;
-        self.cancel_subtree(number, facts);
+        self.cancel_subtree(shared, number, facts);
         self.step_ended(number, StepStatus::Canceled, facts);
         Ok(())
     }
 
-    /// Children before their parents, each with what is known of its last call.
-    pub(super) fn cancel_subtree(&self, number: NodeNumber, facts: &mut Facts) {
+    /// Children before their parents, each with what is known of its last call. What is below the node and had given a whole
+    /// result, which a pause kept from being taken, keeps it. None of them is paused any more.
+    pub(super) fn cancel_subtree(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
+        let mut kept = BTreeSet::new();
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
             let (node, node_ref) = (self.at(at), self.node_ref_of(at));
+            if node.paused {
+                facts.push_at(node_ref, fact::NodeResumed {});
+            }
+            if at != number && self.has_whole_result(at) {
+                kept.insert(at);
+                self.conclude(shared, at, facts);
+                continue;
+            }
             self.withdraw_questions(at, facts);
             let open = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| !step.status.is_terminal());
-            for step in open {
+            for step in open.filter(|step| step.child.is_none_or(|child| !kept.contains(&child))) {
                 facts.push_at(
                     node_ref,
                     fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Canceled },
                 );
             }
-            let disposition = match (node.in_flight > 0, node.called) {
-                (true, _) => Disposition::InFlightUnknown,
-                (false, true) => Disposition::Done,
-                (false, false) => Disposition::NotStarted,
-            };
-            facts.push_at(node_ref, fact::NodeCanceled { disposition });
+            facts.push_at(node_ref, fact::NodeCanceled { disposition: disposition(node) });
         }
     }
 
@@ -236,6 +242,16 @@ impl State {
         for question_id in own.into_iter().chain(work.asking.iter().copied()) {
             facts.push_at(self.node_ref_of(number), QuestionExpired { question_id, default: None, withdrawn: true });
         }
+    }
+}
+
+/// What is known of a node that is canceled. One that has planned and given out no step has not begun its work.
+fn disposition(node: &Node) -> Disposition {
+    let only_planned = node.plan.as_ref().is_some_and(|plan| plan.version == 1 && plan.children().next().is_none());
+    match (node.in_flight > 0, node.called && !only_planned) {
+        (true, _) => Disposition::InFlightUnknown,
+        (false, true) => Disposition::Done,
+        (false, false) => Disposition::NotStarted,
     }
 }
 

@@ -1,6 +1,5 @@
-//! Creates nodes with their scratchpads, and writes scratchpad entries and documents.
+//! Creates nodes with their scratchpads, and writes documents.
 
-use super::answer::PadAnswer;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus};
 use super::{ARTIFACT, SCRATCHPAD};
@@ -10,8 +9,6 @@ use crate::run::{Facts, NodeRef, Shared};
 use crate::tree::answer::LeafDecision;
 use crate::workspace::Mutation;
 use serde_json::{Value, json};
-
-const MAX_PREVIEW_CHARS: usize = 600;
 
 impl State {
     /// Creates a node and its scratchpad, linked below its parent's, and lets it begin.
@@ -26,6 +23,7 @@ impl State {
     ) {
         let node_ref = NodeRef { node: Some(id), parent: parent.map(|parent| self.at(parent).id) };
         let (title, depth) = (created.title.clone(), created.depth);
+        let opening = self.pad_opening(shared, parent, &created);
         facts.push_at(node_ref, created);
         let scratchpad: DocumentId = facts.new_id();
         facts.mutate(Mutation::CreateDocument {
@@ -33,7 +31,7 @@ impl State {
             project_id: shared.home_project(),
             title: format!("Scratchpad: {title}"),
             type_key: SCRATCHPAD.into(),
-            content: String::new(),
+            content: opening,
             props: json!({
                 "doc_role": "tree_agent_scratchpad", "tree_agent_run_id": shared.id, "tree_agent_node_id": id,
                 "parent_node_id": node_ref.parent, "depth": depth,
@@ -63,29 +61,6 @@ impl State {
         facts.push_at(
             node_ref,
             NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor).saying(format!("guard:{guard}")),
-        );
-    }
-
-    /// Appends a role's scratchpad entry, with the tools it called.
-    pub(super) fn note(&self, number: NodeNumber, key: String, said: &PadAnswer, tools: &[String], facts: &mut Facts) {
-        let mut markdown = said.append_markdown.trim().to_owned();
-        if !tools.is_empty() {
-            markdown = format!("{markdown}\n\n**Tools**: {}", tools.join(", ")).trim().to_owned();
-        }
-        if markdown.is_empty() {
-            return;
-        }
-        let preview = if said.tail_preview.trim().is_empty() { &markdown } else { &said.tail_preview };
-        let skip = preview.chars().count().saturating_sub(MAX_PREVIEW_CHARS);
-        facts.push_at(
-            self.node_ref_of(number),
-            fact::ScratchpadUpdated {
-                scratchpad_doc_id: self.at(number).scratchpad,
-                tail_preview: preview.chars().skip(skip).collect(),
-                updated_at: facts.now,
-                entry_key: key,
-                markdown,
-            },
         );
     }
 

@@ -136,13 +136,13 @@ impl State {
     fn out_of_rounds(&self, number: NodeNumber, facts: &mut Facts) {
         let refused = &self.at(number).work.refused;
         let why =
-            if refused.is_empty() { String::new() } else { format!("; the last was refused: {}", refused.join("; ")) };
+            if refused.is_empty() { String::new() } else { format!("; the last was refused: {}", said_once(refused)) };
         self.fail(number, format!("no result after {MAX_ROUNDS} rounds{why}"), true, facts);
     }
 
     fn unusable(&self, number: NodeNumber, facts: &mut Facts) {
         let rejected = self.at(number).work.rejected.values().last();
-        let errors = rejected.map(|rejected| rejected.errors.join("; ")).unwrap_or_default();
+        let errors = rejected.map(|rejected| said_once(&rejected.errors)).unwrap_or_default();
         self.fail(number, format!("its answers did not fit the schema: {errors}"), true, facts);
     }
 
@@ -160,4 +160,15 @@ impl State {
             None => self.fail(position.node, error.to_owned(), retryable, facts),
         }
     }
+}
+
+/// These errors in one sentence, each once.
+fn said_once(errors: &[String]) -> String {
+    let mut said: Vec<&str> = Vec::new();
+    for error in errors {
+        if !said.contains(&error.as_str()) {
+            said.push(error);
+        }
+    }
+    said.join("; ")
 }

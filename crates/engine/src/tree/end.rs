@@ -44,9 +44,7 @@ impl State {
                 lessons::promote(self.lessons.iter().filter(verified).map(|(_, learned)| *learned), facts);
                 facts.push(Completed { detail: Some(detail), ended: Ended::default() });
             }
-            StopReason::Error => {
-                facts.push(Failed { stop_reason: reason, error: detail, ended: Ended::default() })
-            }
+            StopReason::Error => facts.push(Failed { stop_reason: reason, error: detail, ended: Ended::default() }),
             stop_reason => facts.push(Stopped { stop_reason, detail, ended: Ended::default() }),
         }
     }

@@ -46,19 +46,35 @@ pub fn foreign_names(
         .collect()
 }
 
-/// The error for a step whose required deliverable is not among these artifacts.
-pub fn missing(deliverable: Deliverable, mut made: impl Iterator<Item = ArtifactType>) -> Option<String> {
+/// The deliverable a step asked for, where none of these artifacts is one.
+pub fn missing(deliverable: Deliverable, mut made: impl Iterator<Item = ArtifactType>) -> Option<Missing> {
     use ArtifactType as A;
-    let (wanted, there) = match deliverable {
-        Deliverable::Either => return None,
-        Deliverable::Document => ("document", made.any(|kind| matches!(kind, A::Document | A::Summary | A::Other))),
-        Deliverable::Json => ("json", made.any(|kind| matches!(kind, A::Json | A::Other))),
+    let there = match deliverable {
+        Deliverable::Either => true,
+        Deliverable::Document => made.any(|kind| matches!(kind, A::Document | A::Summary | A::Other)),
+        Deliverable::Json => made.any(|kind| matches!(kind, A::Json | A::Other)),
     };
-    (!there).then(|| {
+    (!there).then_some(Missing(deliverable))
+}
+
+/// What was asked for and not given. A model is told how to give it, a person what is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing(Deliverable);
+
+impl Missing {
+    pub fn for_model(self) -> String {
+        let wanted = if self.0 == Deliverable::Json { "json" } else { "document" };
         format!(
             "the step asks for a deliverable of type {wanted:?} and there is none: give it as an artifact of that type"
         )
-    })
+    }
+
+    pub fn for_people(self) -> String {
+        match self.0 {
+            Deliverable::Json => "gave no JSON although it was asked for".into(),
+            Deliverable::Document | Deliverable::Either => "gave no document although one was asked for".into(),
+        }
+    }
 }
 
 fn bare(name: &str) -> &str {
@@ -78,6 +94,11 @@ impl Artifact {
         self.document.is_some() && self.kind != ArtifactType::Json
     }
 
+    /// `doc:` and the document's id, or `artifact:` and its own.
+    pub fn reference(&self) -> String {
+        self.document.map_or_else(|| format!("artifact:{}", self.id), |document| format!("doc:{document}"))
+    }
+
     fn is_data(&self) -> bool {
         self.kind == ArtifactType::Json || self.json.is_some()
     }
@@ -95,8 +116,9 @@ pub fn envelope(
     let has = |what: fn(&Artifact) -> bool| artifacts.iter().any(|artifact| what(artifact));
     let kind = match (has(Artifact::is_text), has(Artifact::is_data)) {
         (true, true) => EnvelopeKind::Hybrid,
-        (true, false) => EnvelopeKind::Document,
-        (false, _) => EnvelopeKind::Json,
+        (false, true) => EnvelopeKind::Json,
+        // Without artifacts its summary and scratchpad are all there is to read, and those are texts.
+        (_, false) => EnvelopeKind::Document,
     };
     let tail: String = node.tail_preview.chars().take(MAX_TAIL_CHARS).collect();
     Envelope {
@@ -125,8 +147,8 @@ fn payload(artifacts: &[&Artifact]) -> Option<Value> {
     }
 }
 
-/// The named artifacts; where none is named, the documents, else everything.
-pub fn hint(artifacts: &[&Artifact], asked: &ProposedHint) -> Hint {
+/// The named artifacts; where none is named, the documents, else everything. Nothing to read is no hint.
+pub fn hint(artifacts: &[&Artifact], asked: &ProposedHint) -> Option<Hint> {
     let named: Vec<&Artifact> = artifacts
         .iter()
         .copied()
@@ -139,11 +161,11 @@ pub fn hint(artifacts: &[&Artifact], asked: &ProposedHint) -> Hint {
         _ => artifacts.to_vec(),
     };
     let has_texts = chosen.iter().any(|artifact| artifact.is_text());
-    Hint {
+    (!chosen.is_empty()).then(|| Hint {
         hint_type: if has_texts { HintType::ReadDocuments } else { HintType::ReadJson },
         artifacts: chosen.iter().map(|artifact| artifact.id).collect(),
         documents: distinct(chosen.iter().filter_map(|artifact| artifact.document)),
-    }
+    })
 }
 
 fn distinct(ids: impl Iterator<Item = DocumentId>) -> Vec<DocumentId> {

@@ -3,6 +3,7 @@
 use super::answer::{ExecutorAnswer, MAX_ASKS, too_many_questions};
 use super::effect_id::{EffectPosition, NodeCall};
 use super::envelope::{foreign_names, missing};
+use super::pad;
 use super::results::{MadeArtifact, shown};
 use super::state::State;
 use super::status::NodeRole;
@@ -35,7 +36,8 @@ impl State {
             if errors.is_empty() && answer.tool_calls.is_empty() && !fix {
                 // Asked for once more; if it is still missing, the result is partial.
                 let kinds = node.current_artifacts().map(|artifact| artifact.kind);
-                errors.extend(missing(node.deliverable, kinds.chain(answer.artifacts.iter().map(|made| made.kind))));
+                let made = kinds.chain(answer.artifacts.iter().map(|made| made.kind));
+                errors.extend(missing(node.deliverable, made).map(|missing| missing.for_model()));
             }
             if !errors.is_empty() {
                 return Err(errors);
@@ -45,14 +47,15 @@ impl State {
                 result.primary_artifact_label.take().or(primary.map(|artifact| artifact.name().to_owned()));
         }
         let (tool_calls, left_out) = calls::calls_to_record(answer.tool_calls, MAX_TOOL_CALLS);
-        let tools: Vec<String> = tool_calls.iter().map(|call| call.tool.clone()).collect();
-        self.note(number, position.id(&self.tag).0, &answer.scratchpad, &tools, facts);
+        let asks = answer.question.as_ref().map(|question| format!("**Asks**: {}", question.text)).unwrap_or_default();
+        self.note(number, position.id(&self.tag).0, &answer.scratchpad, &asks, facts);
         self.register(shared, number, &answer.artifacts, facts);
         facts.push_at(node_ref, fact::ExecutorAnswered { round, result });
         let mut lessons = LessonQuota::after(&node.work.calls);
         for (index, call) in tool_calls.into_iter().enumerate() {
             let call_id = self.position(number, NodeCall::Tool { round, call: index as u32 }).id(&self.tag);
             let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
+            let asked = pad::asked(&arguments);
             facts.push_at(
                 node_ref,
                 fact::ToolCallRequested {
@@ -65,7 +68,7 @@ impl State {
             let for_all = calls::refusal_of_left_out(index, MAX_TOOL_CALLS, left_out);
             if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, MAX_TOOL_CALLS)) {
                 let record = calls::refused(&why, facts);
-                facts.push_at(node_ref, result_of(call_id, call.tool, record));
+                facts.push_at(node_ref, result_of(call_id, call.tool, asked, record));
             }
         }
         if let Some(question) = answer.question {
@@ -99,10 +102,14 @@ impl State {
         let Some(call) = calls::open(&self.at(number).work.calls).find(|call| &call.id == effect) else { return };
         let node_ref = self.node_ref_of(number);
         let by = self.at(number).agent.as_deref().map(|handle| shared.agent_id(handle));
-        let record = calls::record(&call.tool, outcome, by, facts);
+        let record = calls::record(outcome, by, facts);
+        let read = self.artifacts_read(number, outcome);
         let made: Vec<_> =
             record.artifacts.created_documents.iter().chain(&record.artifacts.updated_documents).cloned().collect();
-        facts.push_at(node_ref, result_of(effect.clone(), call.tool.clone(), record));
+        facts.push_at(node_ref, result_of(effect.clone(), call.tool.clone(), pad::asked(&call.arguments), record));
+        for artifact_id in read {
+            facts.push_at(node_ref, fact::ArtifactRead { artifact_id, by_node_id: self.at(number).id });
+        }
         for document in made {
             let label = if document.title.is_empty() {
                 call.arguments["title"].as_str().unwrap_or(&call.tool).to_owned()
@@ -129,7 +136,7 @@ impl State {
     }
 }
 
-fn result_of(call_id: EffectId, tool: String, record: CallRecord) -> fact::ToolCallResult {
-    let CallRecord { ok, summary, result, chars, artifacts, lesson, .. } = record;
-    fact::ToolCallResult { call_id, tool, ok, summary, result, chars, artifacts, lesson }
+fn result_of(call_id: EffectId, tool: String, asked: String, record: CallRecord) -> fact::ToolCallResult {
+    let CallRecord { ok, summary, result, chars, artifacts, lesson } = record;
+    fact::ToolCallResult { call_id, tool, asked: Some(asked), ok, summary, result, chars, artifacts, lesson }
 }

@@ -15,8 +15,10 @@ mod end;
 pub mod envelope;
 mod execute;
 pub mod node;
+pub(crate) mod pad;
 pub mod plan;
 mod planning;
+mod reads;
 mod request;
 mod results;
 pub mod state;
@@ -167,7 +169,7 @@ impl Rules for State {
             return no_such_node(shared, id);
         };
         match order {
-            NodeCommand::Cancel => self.cancel_node(number, facts),
+            NodeCommand::Cancel => self.cancel_node(shared, number, facts),
             NodeCommand::Retry => self.retry(shared, number, facts),
             NodeCommand::Pause => self.pause(number, facts),
             NodeCommand::Resume => self.resume(number, facts),
@@ -183,9 +185,9 @@ impl Rules for State {
         facts.push_at(self.node_ref_of(number), NodeStatusChanged::to(NodeStatus::Blocked, role).saying(why));
     }
 
-    fn canceled(&self, _shared: &Shared, facts: &mut Facts) {
+    fn canceled(&self, shared: &Shared, facts: &mut Facts) {
         if self.root().is_some_and(|root| root.is_live()) {
-            self.cancel_subtree(NodeNumber::ROOT, facts);
+            self.cancel_subtree(shared, NodeNumber::ROOT, facts);
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Node {
     pub artifacts: Vec<Artifact>,
     /// Artifacts before this one belong to earlier generations.
     pub first_artifact: usize,
+    /// The artifacts of other nodes that this generation was shown.
+    pub reads: Vec<ArtifactId>,
     pub result: Option<Box<Envelope>>,
     pub hint: Option<Box<Hint>>,
     pub synthesis: Option<Box<Synthesis>>,

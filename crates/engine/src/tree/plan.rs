@@ -54,6 +54,8 @@ pub struct Plan {
     by_id: HashMap<String, u32>,
     /// Steps that run now.
     pub open: u32,
+    /// Steps that are over, however they ended.
+    ended: u32,
     /// Bands before this one have been started.
     pub next_band: usize,
 }
@@ -93,7 +95,8 @@ impl Plan {
             ranges.push(first..steps.len());
         }
         let by_id = steps.iter().enumerate().map(|(at, step)| (step.of.id.clone(), at as u32)).collect();
-        Plan { id, version, summary, steps, bands: ranges, by_id, open: 0, next_band: 0 }
+        let ended = steps.iter().filter(|step| step.status.is_terminal()).count() as u32;
+        Plan { id, version, summary, steps, bands: ranges, by_id, open: 0, ended, next_band: 0 }
     }
 
     pub fn step(&self, id: &str) -> Option<&Step> {
@@ -117,6 +120,17 @@ impl Plan {
             (true, false) => self.open -= 1,
             _ => {}
         }
+        match (was.is_terminal(), status.is_terminal()) {
+            (false, true) => self.ended += 1,
+            (true, false) => self.ended -= 1,
+            _ => {}
+        }
+    }
+
+    /// How many of its steps are over, from 0 to 1, to three places.
+    pub fn progress(&self) -> Option<f64> {
+        let all = self.steps.len() as f64;
+        (all > 0.0).then(|| (f64::from(self.ended) / all * 1000.0).round() / 1000.0)
     }
 
     /// The next band that still has something to do.

@@ -10,7 +10,11 @@ use crate::budget::{Exhausted, Reserve};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::{NodeNumber, PlanId};
 use crate::run::{Facts, Shared, least_call};
+use crate::shorten;
 use serde_json::Value;
+
+/// How much of a planner's reason for its choice is kept.
+const MAX_REASON_CHARS: usize = 500;
 
 /// The limit a plan exceeds: its key in `budgets`, and its value.
 struct LimitReached {
@@ -28,17 +32,18 @@ impl State {
     ) -> Result<(), Vec<String>> {
         let EffectPosition { node: number, part: NodeCall::Plan { ask, fix }, .. } = position else { return Ok(()) };
         let key = position.id(&self.tag).0;
+        let why = Some(shorten::text(answer.mode_reason.trim(), MAX_REASON_CHARS)).filter(|why| !why.is_empty());
         if let Some(question) = answer.question {
             if ask > MAX_ASKS {
                 return Err(vec![too_many_questions()]);
             }
-            self.note(number, key, &answer.scratchpad, &[], facts);
+            self.note(number, key, &answer.scratchpad, &format!("**Asks**: {}", question.text), facts);
             self.ask(number, question, NodeRole::Planner, facts);
             return Ok(());
         }
         let Some(mut plan) = answer.plan.filter(|_| answer.mode == Some(Mode::Plan)) else {
-            self.note(number, key, &answer.scratchpad, &[], facts);
-            facts.push_at(self.node_ref_of(number), executes_itself(answer.leaf_decision));
+            self.note(number, key, &answer.scratchpad, &chose("Does it itself", &why), facts);
+            facts.push_at(self.node_ref_of(number), executes_itself(answer.leaf_decision).because(why));
             return Ok(());
         };
         shared.assign(plan.bands.iter_mut().flat_map(|band| &mut band.steps).map(|step| &mut step.agent))?;
@@ -46,10 +51,10 @@ impl State {
         if over.is_some() && !fix {
             return Err(vec![stated_limits(shared, &plan)]);
         }
-        self.note(number, key, &answer.scratchpad, &[], facts);
+        self.note(number, key, &answer.scratchpad, &chose("Plans", &why), facts);
         match over.or_else(|| self.unaffordable(shared, number, &plan)) {
             Some(LimitReached { guard, limit }) => self.force_leaf(self.node_ref_of(number), guard, limit, facts),
-            None => self.accept(number, &plan, facts),
+            None => self.accept(number, &plan, why, facts),
         }
         Ok(())
     }
@@ -73,7 +78,7 @@ impl State {
         self.accounts.affords(number, need, shared.kept_reserve()).err().map(|limit| over_budget(shared, limit))
     }
 
-    fn accept(&self, number: NodeNumber, plan: &PlanAnswer, facts: &mut Facts) {
+    fn accept(&self, number: NodeNumber, plan: &PlanAnswer, why: Option<String>, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
         let earlier = self.at(number).plan.as_ref();
         let unfinished =
@@ -109,8 +114,13 @@ impl State {
                 );
             }
         }
-        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner));
+        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner).because(why));
     }
+}
+
+/// The choice of a planner with its reason, as the scratchpad has it.
+fn chose(what: &str, why: &Option<String>) -> String {
+    why.as_ref().map(|why| format!("**{what}**: {why}")).unwrap_or_default()
 }
 
 fn too_big(shared: &Shared, plan: &PlanAnswer) -> Option<LimitReached> {

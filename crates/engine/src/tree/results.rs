@@ -3,10 +3,10 @@
 
 use super::answer::ArtifactAnswer;
 use super::effect_id::NodeCall;
-use super::envelope::{MAX_INLINE_JSON_BYTES, envelope, foreign_names, hint, missing};
+use super::envelope::{MAX_INLINE_JSON_BYTES, Missing, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
 use super::planning::guard_of;
-use super::state::State;
+use super::state::{Move, State};
 use super::status::{NodeStatus, StepStatus};
 use super::verify::refuted;
 use crate::blob::BlobRef;
@@ -19,6 +19,8 @@ use serde_json::Value;
 
 /// In characters: how much of a document or payload a reader is shown.
 const SHOWN_CHARS: usize = 24_000;
+/// The most refs that the end of a node names as its evidence.
+const MAX_EVIDENCE: usize = 8;
 
 pub(super) struct MadeArtifact {
     pub kind: ArtifactType,
@@ -128,36 +130,50 @@ impl State {
     pub(super) fn conclude(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
         let node = self.at(number);
         let Some(result) = node.work.result.clone() else { return };
-        let leaf = node.status == NodeStatus::Executing;
-        let lacking =
-            missing(node.deliverable, node.current_artifacts().map(|artifact| artifact.kind)).filter(|_| leaf);
-        let failed_calls = if leaf { self.failed_in_this_round(number) } else { Vec::new() };
-        if leaf && self.refuse_result(number, &result, lacking.as_ref(), &failed_calls, facts) {
-            return;
+        let errors = self.objections(number, &result);
+        if !errors.is_empty() {
+            return facts.push_at(self.node_ref_of(number), fact::ResultRefused { round: node.work.round, errors });
         }
         if number == NodeNumber::ROOT && self.is_held_by_check(shared, &result, facts) {
             return;
         }
-        let unmet_criteria = if number == NodeNumber::ROOT { refuted(shared) } else { Vec::new() };
-        let failed = node
-            .plan
-            .iter()
-            .flat_map(|plan| &plan.steps)
-            .filter(|step| step.status.is_terminal() && step.status != StepStatus::Completed)
-            .count();
-        let unmet = result.success_assessment.as_ref().is_some_and(|assessment| !assessment.met);
-        let evidence = match (failed, unmet) {
-            (0, _) if !unmet_criteria.is_empty() => Some(unmet_criteria.join("; ")),
-            (0, false) => lacking.or_else(|| (!failed_calls.is_empty()).then(|| failed_calls.join("; "))),
-            (0, true) => result
-                .success_assessment
-                .as_ref()
-                .and_then(|assessment| assessment.notes.clone())
-                .or(Some("its criteria are not met".into())),
-            (failed, _) => Some(format!("{failed} of its steps came to nothing")),
-        };
-        let outcome = if evidence.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
-        self.complete(shared, number, &result, Vec::new(), (outcome, evidence, false), facts);
+        let shortfall = self.shortfall(shared, number, &result);
+        let outcome = if shortfall.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
+        self.complete(shared, number, &result, Vec::new(), (outcome, shortfall, false), facts);
+    }
+
+    /// Whether it has given a result that would be taken as it is.
+    pub(super) fn has_whole_result(&self, number: NodeNumber) -> bool {
+        let result = self.at(number).work.result.as_ref().filter(|_| self.move_of(number) == Some(Move::Conclude));
+        result.is_some_and(|result| self.objections(number, result).is_empty())
+    }
+
+    /// Why a result is partial, in words for people.
+    fn shortfall(&self, shared: &Shared, number: NodeNumber, result: &ProposedResult) -> Option<String> {
+        let node = self.at(number);
+        let steps = node.plan.iter().flat_map(|plan| &plan.steps);
+        let failed = steps.filter(|step| step.status.is_terminal() && step.status != StepStatus::Completed).count();
+        let mut reasons = Vec::new();
+        if failed > 0 {
+            reasons.push(format!("{failed} of its steps came to nothing"));
+        }
+        if let Some(assessment) = result.success_assessment.as_ref().filter(|assessment| !assessment.met) {
+            reasons.push(assessment.notes.clone().unwrap_or_else(|| "its criteria are not met".into()));
+        }
+        if number == NodeNumber::ROOT {
+            reasons.extend(refuted(shared));
+        }
+        reasons.extend(self.lacking(number).map(|missing| missing.for_people()));
+        if node.status == NodeStatus::Executing {
+            reasons.extend(self.failed_in_this_round(number));
+        }
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    /// What its step asked for and it did not make.
+    fn lacking(&self, number: NodeNumber) -> Option<Missing> {
+        let node = self.at(number);
+        missing(node.deliverable, node.current_artifacts().map(|artifact| artifact.kind))
     }
 
     /// The calls that were made together with the last answer.
@@ -177,28 +193,20 @@ impl State {
         failed.collect()
     }
 
-    /// Refuses a result that names artifacts its tool calls did not make, lacks the required deliverable, or came with calls
-    /// that failed. Wrong names are refused until the rounds are used up, the other errors once.
-    fn refuse_result(
-        &self,
-        number: NodeNumber,
-        result: &ProposedResult,
-        lacking: Option<&String>,
-        failed_calls: &[String],
-        facts: &mut Facts,
-    ) -> bool {
+    /// Why a leaf's result is refused: it names artifacts its tool calls did not make, lacks the required deliverable, or came
+    /// with calls that failed. Wrong names are refused until the rounds are used up, the other errors once.
+    fn objections(&self, number: NodeNumber, result: &ProposedResult) -> Vec<String> {
         let node = self.at(number);
+        if node.status != NodeStatus::Executing {
+            return Vec::new();
+        }
         let mut errors = foreign_names(node, &[], result, false);
         let once_more = node.work.refused.is_empty() && node.work.round < node.work.rounds();
         if once_more && self.calls_of_this_round(number).next().is_some() {
-            errors.extend(lacking.cloned());
-            errors.extend(failed_calls.iter().cloned());
+            errors.extend(self.lacking(number).map(|missing| missing.for_model()));
+            errors.extend(self.failed_in_this_round(number));
         }
-        if errors.is_empty() {
-            return false;
-        }
-        facts.push_at(self.node_ref_of(number), fact::ResultRefused { round: node.work.round, errors });
-        true
+        errors
     }
 
     /// Envelope, hint, completion, in this order, and the parent's step.
@@ -216,10 +224,10 @@ impl State {
             fresh.extend(self.root_document(shared, result, facts));
         }
         let all = latest(node, &fresh);
-        let result_envelope = envelope(node, &all, result, primary(&all, result, number == NodeNumber::ROOT));
-        facts.push_at(node_ref, fact::NodeResult { result: result_envelope });
-        if let Some(parent_node_id) = node_ref.parent {
-            let hint = hint(&all, &result.parent_hint);
+        let primary = primary(&all, result, number == NodeNumber::ROOT);
+        facts.push_at(node_ref, fact::NodeResult { result: envelope(node, &all, result, primary) });
+        let hint = hint(&all, &result.parent_hint).filter(|_| node.parent.is_some());
+        if let (Some(parent_node_id), Some(hint)) = (node_ref.parent, hint) {
             facts.push_at(
                 node_ref,
                 fact::ParentHint {
@@ -230,15 +238,14 @@ impl State {
                 },
             );
         }
-        let (outcome, evidence, cut_short) = end;
-        facts.push_at(
-            node_ref,
-            fact::NodeCompleted { outcome, evidence, metrics: Some(node.subtree.clone()), cut_short },
-        );
+        let (outcome, shortfall, cut_short) = end;
+        let (evidence, metrics) = (evidence(&all, primary), Some(node.subtree.clone()));
+        facts.push_at(node_ref, fact::NodeCompleted { outcome, evidence, shortfall, metrics, cut_short });
         self.step_ended(number, StepStatus::Completed, facts);
     }
 
     pub(super) fn fail(&self, number: NodeNumber, error: String, retryable: bool, facts: &mut Facts) {
+        self.note_end(number, &format!("**Failed**: {error}"), facts);
         facts.push_at(self.node_ref_of(number), fact::NodeFailed { error, retryable, cut_short: false });
         self.step_ended(number, StepStatus::Failed, facts);
     }
@@ -262,6 +269,12 @@ impl State {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         let (guard, value) = guard_of(shared, limit);
         facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit: value });
+        let of_run = format!("{}: ", StopReason::from(limit).name());
+        let error = match error.starts_with(&of_run) {
+            true => format!("{} left no room for its next call", limit.words()),
+            false => error.to_owned(),
+        };
+        self.note_end(number, &format!("**Cut short**: {error}"), facts);
         let finished: Vec<(&str, NodeNumber)> = node
             .plan
             .iter()
@@ -270,7 +283,7 @@ impl State {
             .map(|(step, child)| (step.of.title.as_str(), child))
             .collect();
         if finished.is_empty() && node.current_artifacts().next().is_none() {
-            facts.push_at(node_ref, fact::NodeFailed { error: error.to_owned(), retryable: true, cut_short: true });
+            facts.push_at(node_ref, fact::NodeFailed { error, retryable: true, cut_short: true });
             return self.step_ended(number, StepStatus::Failed, facts);
         }
         let fresh = self.pass_on(number, &finished, facts);
@@ -279,16 +292,12 @@ impl State {
             format!("\n- {title}: {}", summary.chars().take(300).collect::<String>())
         });
         let result = ProposedResult {
-            summary: format!(
-                "{} ended the work before it was summed up.{}",
-                StopReason::from(limit).name(),
-                lines.collect::<String>()
-            ),
-            success_assessment: Some(SuccessAssessment { met: false, notes: Some(error.to_owned()) }),
+            summary: format!("{} ended the work before it was summed up.{}", limit.words(), lines.collect::<String>()),
+            success_assessment: Some(SuccessAssessment { met: false, notes: Some(error.clone()) }),
             primary_artifact_label: None,
             parent_hint: Default::default(),
         };
-        let end = (NodeOutcome::Partial, Some(error.to_owned()), true);
+        let end = (NodeOutcome::Partial, Some(error), true);
         self.complete(shared, number, &result, fresh, end, facts);
     }
 
@@ -337,6 +346,14 @@ pub(super) fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artif
         .filter(|(index, artifact)| !replaced(*index, artifact))
         .map(|(_, artifact)| *artifact)
         .collect()
+}
+
+/// The refs of what the result rests on, the primary one first.
+fn evidence(all: &[&Artifact], primary: Option<ArtifactId>) -> Option<String> {
+    let (first, rest): (Vec<&Artifact>, Vec<_>) =
+        all.iter().copied().partition(|artifact| Some(artifact.id) == primary);
+    let refs: Vec<String> = first.into_iter().chain(rest).take(MAX_EVIDENCE).map(Artifact::reference).collect();
+    (!refs.is_empty()).then(|| refs.join(", "))
 }
 
 /// The one the result names, else the newest document, else the first artifact. The root's is a document.

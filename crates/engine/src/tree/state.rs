@@ -8,7 +8,7 @@ use super::status::NodeStatus;
 use crate::budget::Reserve;
 use crate::calls;
 use crate::effect::EffectId;
-use crate::ids::{NodeId, NodeNumber, QuestionId};
+use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, QuestionId};
 use crate::ledger::Accounts;
 use crate::lessons::LessonRef;
 use crate::run::{NodeRef, Shared};
@@ -28,6 +28,8 @@ pub struct State {
     pub reserved_nodes: u32,
     pub(super) open_calls: HashMap<EffectId, OpenCall>,
     pub(super) questions: HashMap<QuestionId, NodeNumber>,
+    /// The newest registration of each document.
+    pub(super) documents: HashMap<DocumentId, (NodeNumber, ArtifactId)>,
     /// Ready: nodes whose built-in tools are due.
     pub(super) tools: BTreeSet<NodeNumber>,
     /// Ready: nodes that want a model, deepest first, so that started work finishes before more is started.
@@ -40,6 +42,8 @@ pub struct State {
     pub(super) ended: bool,
     /// Lessons that subagents left, with the node of each.
     pub(super) lessons: Vec<(NodeNumber, LessonRef)>,
+    /// A tool call created or changed something, be it no artifact of a node.
+    pub(super) tools_made: bool,
 }
 
 /// A model call of a node in flight.
@@ -101,13 +105,9 @@ impl State {
         let mut below = vec![(0u64, 0u64, 0u64); self.nodes.len()];
         for (number, node) in self.nodes.iter().enumerate().rev() {
             let sum = &node.subtree;
-            let own = (
-                node.own.cost_usd.0,
-                node.own.tokens_in + node.own.tokens_out,
-                node.own.llm_calls + node.own.tool_calls,
-            );
+            let own = (node.own.cost_usd.0, node.own.tokens(), node.own.llm_calls + node.own.tool_calls);
             let all = (below[number].0 + own.0, below[number].1 + own.1, below[number].2 + own.2);
-            if all != (sum.cost_usd.0, sum.tokens_in + sum.tokens_out, sum.llm_calls + sum.tool_calls) {
+            if all != (sum.cost_usd.0, sum.tokens(), sum.llm_calls + sum.tool_calls) {
                 return Err(format!("node {number}: its subtree used {sum:?}, its parts {all:?}"));
             }
             if let Some(parent) = node.parent {

@@ -94,12 +94,13 @@ impl State {
     pub(super) fn left_undone(&self) -> EndState {
         let current = || self.numbers().filter(|number| self.is_current(*number)).map(|number| self.at(number));
         let failed = current().any(|node| {
-            let undone = |status: StepStatus| matches!(status, StepStatus::Failed | StepStatus::Canceled | StepStatus::Skipped);
+            let undone =
+                |status: StepStatus| matches!(status, StepStatus::Failed | StepStatus::Canceled | StepStatus::Skipped);
             matches!(node.status, NodeStatus::Failed | NodeStatus::Canceled)
                 || node.plan.iter().flat_map(|plan| &plan.steps).any(|step| undone(step.status))
         });
         let partial = self.root().is_some_and(|root| root.outcome == Some(NodeOutcome::Partial));
-        let made = self.nodes.iter().any(|node| !node.artifacts.is_empty());
+        let made = self.tools_made || self.nodes.iter().any(|node| !node.artifacts.is_empty());
         EndState { made, failed: failed || partial, dropped: false }
     }
 }

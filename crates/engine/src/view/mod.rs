@@ -11,9 +11,11 @@ use crate::batch::{RunRow, StepRow};
 use crate::event::Event;
 use crate::facts::{self, Fact};
 use crate::homework;
+use crate::metrics::{Metrics, Running};
 use crate::projection::{self, KindFields};
 use crate::run::{Kind, Rules, Shared};
 use crate::task;
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -102,7 +104,7 @@ impl View {
         match &self.body {
             Body::Homework { state, .. } => {
                 let activity = self.shared.activity(|| state.activity(&self.shared));
-                projection::row(&self.shared, KindFields::homework(state), activity)
+                projection::row(&self.shared, KindFields::homework(&self.shared, state), activity)
             }
             Body::Tree(columns) => {
                 let activity = self.shared.activity(|| columns.describe(&self.shared));
@@ -113,6 +115,21 @@ impl View {
                 projection::row(&self.shared, KindFields::task(state), activity)
             }
         }
+    }
+
+    /// The run between its newest event and the next one: the metrics up to `now`, and what runs then.
+    pub fn at(&self, now: Timestamp) -> (Metrics, Option<Running>) {
+        let metrics = self.shared.metrics_at(now);
+        let running = self.shared.running_at(now, metrics.cost_usd);
+        (metrics, running)
+    }
+
+    /// The same of the newest iteration of homework, with its number.
+    pub fn iteration_at(&self, now: Timestamp) -> Option<(u32, Metrics, Option<Running>)> {
+        let Body::Homework { state, .. } = &self.body else { return None };
+        let metrics = self.shared.metrics_at(now).since(&state.current.metrics_before);
+        let running = self.shared.running_at(now, metrics.cost_usd);
+        Some((state.iteration, metrics, running))
     }
 
     /// The text of a checkpoint, in the format `CHECKPOINT_FORMAT`.

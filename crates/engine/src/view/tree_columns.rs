@@ -3,7 +3,7 @@
 use crate::budget::Settled;
 use crate::event::Event;
 use crate::facts::effect::{Finished, FinishedAs};
-use crate::facts::tree::{NodeCreated, NodeOutcome, PlanCreated, TreeFact};
+use crate::facts::tree::{ArtifactType, NodeCreated, NodeOutcome, PlanCreated, TreeFact};
 use crate::facts::{EffectFact, Fact};
 use crate::ids::{DocumentId, NodeId, NodeNumber};
 use crate::money::Usd;
@@ -25,7 +25,7 @@ pub struct TreeColumns {
     numbers: HashMap<NodeId, NodeNumber>,
 }
 
-/// Parallel arrays. Times are milliseconds after the run was created; the five sums are of the whole subtree.
+/// Parallel arrays. Times are milliseconds after the run was created; the six sums are of the whole subtree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Columns {
     pub id: Vec<NodeId>,
@@ -44,9 +44,12 @@ pub struct Columns {
     pub outcome: Vec<Option<NodeOutcome>>,
     pub error: Vec<Option<String>>,
     pub artifacts: Vec<u32>,
+    /// Those of them that are texts for readers: data is none, whatever holds it.
+    pub documents: Vec<u32>,
     pub cost_usd: Vec<Usd>,
     pub tokens_in: Vec<u64>,
     pub tokens_out: Vec<u64>,
+    pub tokens_presumed: Vec<u64>,
     pub llm_calls: Vec<u64>,
     pub tool_calls: Vec<u64>,
     pub created_ms: Vec<i64>,
@@ -114,9 +117,11 @@ impl TreeColumns {
         nodes.outcome.push(None);
         nodes.error.push(None);
         nodes.artifacts.push(0);
+        nodes.documents.push(0);
         nodes.cost_usd.push(Usd(0));
         nodes.tokens_in.push(0);
         nodes.tokens_out.push(0);
+        nodes.tokens_presumed.push(0);
         nodes.llm_calls.push(0);
         nodes.tool_calls.push(0);
         nodes.created_ms.push(event.at.0 - shared.created_at.0);
@@ -143,7 +148,11 @@ impl TreeColumns {
                 }
             }
             TreeFact::ToolCallResult(_) => self.up_from(at, |nodes, number| nodes.tool_calls[number] += 1),
-            TreeFact::ArtifactCreated(_) => self.nodes.artifacts[at] += 1,
+            TreeFact::ArtifactCreated(fact) => {
+                self.nodes.artifacts[at] += 1;
+                let is_text = fact.document_id.is_some() && fact.artifact_type != ArtifactType::Json;
+                self.nodes.documents[at] += u32::from(is_text);
+            }
             TreeFact::ReplanRequested(_) => self.begin_again(at, self.nodes.generation[at] + 1),
             TreeFact::NodeCompleted(fact) => {
                 self.end(at, NodeStatus::Completed, shared, event);
@@ -186,12 +195,13 @@ impl TreeColumns {
             return;
         }
         let Settled { tokens_in, tokens_out, cost_usd, presumed, .. } = finished.settled;
-        let counted = if presumed { (0, 0) } else { (tokens_in, tokens_out) };
+        let counted = if presumed { (0, 0, tokens_in + tokens_out) } else { (tokens_in, tokens_out, 0) };
         let answered = u64::from(finished.outcome == FinishedAs::Ok);
         self.up_from(at, |nodes, number| {
             nodes.cost_usd[number] += cost_usd;
             nodes.tokens_in[number] += counted.0;
             nodes.tokens_out[number] += counted.1;
+            nodes.tokens_presumed[number] += counted.2;
             nodes.llm_calls[number] += answered;
         });
     }

@@ -8,8 +8,8 @@ use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;
 use engine::effect::{
-    CallError, CallFailure, EffectAttempt, EffectId, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage,
-    Work,
+    CallError, CallFailure, CheckWork, EffectAttempt, EffectId, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec,
+    Usage, Work,
 };
 use engine::event::Event;
 use engine::facts::run::{Agent, Queued};
@@ -19,7 +19,9 @@ use engine::run::{Criterion, Kind, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation, Scope};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 pub(crate) const START: Timestamp = Timestamp(1_763_200_000_000);
 
@@ -101,6 +103,8 @@ pub(crate) struct Play {
     pub usage: Usage,
     /// Tools that are refused, with why.
     denied: HashMap<String, String>,
+    /// New texts of documents, which a person wrote.
+    pub edited: HashMap<String, Vec<String>>,
     script: Script,
 }
 
@@ -119,6 +123,7 @@ impl Play {
             batches: Vec::new(),
             usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
             denied: HashMap::new(),
+            edited: HashMap::new(),
             script: Box::new(script),
         };
         play.commit();
@@ -184,10 +189,43 @@ impl Play {
             Work::Tool(call) => self.denied.get(&call.tool).cloned(),
             Work::Model(_) | Work::Check(_) => None,
         };
-        let outcome =
-            denied.map_or_else(|| tool(&attempt), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
+        let outcome = match (&attempt.work, denied) {
+            (_, Some(why)) => ToolOutcome { result: Err(why), mutations: Vec::new() },
+            (Work::Check(work), None) => self.check(work),
+            (_, None) => tool(&attempt),
+        };
         self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
         self.commit();
+    }
+
+    /// What the platform reads for a check, from the documents and texts of this play.
+    fn check(&self, work: &CheckWork) -> ToolOutcome {
+        let content: Vec<Value> = match work {
+            CheckWork::ReadEvidence { refs } => refs.iter().map(|reference| self.document(reference)).collect(),
+            CheckWork::FindQuotes { quotes } => quotes
+                .iter()
+                .map(|quote| {
+                    let text: Value = serde_json::from_str(&self.blobs[&quote.text]).expect("JSON");
+                    let text = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
+                    text.contains(&quote.quote).into()
+                })
+                .collect(),
+        };
+        let output = ToolOutput { content: content.into(), summary: "looked up".into(), read: true };
+        ToolOutcome { result: Ok(output), mutations: Vec::new() }
+    }
+
+    /// A document that the run created, or null.
+    fn document(&self, reference: &str) -> Value {
+        let edits = self.edited.get(reference).cloned().unwrap_or_default();
+        let changes = self.batches.iter().flat_map(|batch| &batch.changes);
+        let created = changes.filter_map(|change| match &change.mutation {
+            Mutation::CreateDocument { id, title, content, .. } if format!("doc:{id}") == reference => {
+                Some(json!({ "title": title, "version": 1 + edits.len(), "text": edits.last().unwrap_or(content) }))
+            }
+            _ => None,
+        });
+        created.last().unwrap_or(Value::Null)
     }
 
     /// The answer to a call arrives.
@@ -281,11 +319,12 @@ pub(crate) fn tool(attempt: &EffectAttempt) -> ToolOutcome {
         "update_document" => {
             let id: DocumentId = call.arguments["document_id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
             let added = call.arguments["append"].as_str().unwrap_or_default();
+            let whole = call.arguments["content"].as_str().map(str::to_owned);
             let changed = Mutation::UpdateDocument {
                 id,
                 expected_version: Some(1),
                 title: Some("Log".into()),
-                content: Some(format!("first line\n{added}")),
+                content: Some(whole.unwrap_or_else(|| format!("first line\n{added}"))),
                 props: None,
             };
             let output = ToolOutput {
@@ -295,12 +334,26 @@ pub(crate) fn tool(attempt: &EffectAttempt) -> ToolOutcome {
             };
             ToolOutcome { result: Ok(output), mutations: vec![changed] }
         }
+        // As the real tool does: the document with its content.
+        "get_document" => {
+            let id = call.arguments["document_id"].clone();
+            let content = json!({ "id": id, "title": "Paper", "version": 1, "content": "# Paper" });
+            let output = ToolOutput { content, summary: "document \"Paper\", 7 characters".into(), read: true };
+            ToolOutcome { result: Ok(output), mutations: Vec::new() }
+        }
         "search_documents" => {
             let content = json!({ "documents": [{ "id": "0199", "title": "Notes on backups" }], "count": 1 });
             ToolOutcome {
                 result: Ok(ToolOutput { content, summary: "1 document".into(), read: true }),
                 mutations: Vec::new(),
             }
+        }
+        // Five documents that others wrote, the newest first.
+        "list_documents" => {
+            let limit = call.arguments["limit"].as_u64().unwrap_or(50) as usize;
+            let listed = |n: usize| json!({ "id": derive(START, &[b"old", &[n as u8]]), "title": format!("Old {n}"), "version": 3, "updated_at": attempt.run.now });
+            let documents: Vec<Value> = (0..limit.min(5)).map(listed).collect();
+            shown(json!({ "documents": documents, "more": limit < 5 }))
         }
         "open_page" => shown(json!(format!("# {}", call.arguments["path"].as_str().unwrap_or_default()))),
         "page_action" => shown(json!(format!("{} was carried out", call.arguments["action"]))),
@@ -345,8 +398,53 @@ pub(crate) fn plan(summary: &str) -> Value {
     })
 }
 
+pub(crate) fn report() -> Value {
+    json!({ "title": "Done", "summary": "It is done.", "findings": [], "not_done": [] })
+}
+
+/// The payloads of all events of one type.
+pub(crate) fn payloads(play: &Play, kind: &str) -> Vec<Value> {
+    let events = play.events.iter().filter(|event| event.kind() == kind);
+    events.map(|event| serde_json::from_str(&event.payload).expect("JSON")).collect()
+}
+
 pub(crate) fn rate_limited() -> CallError {
     CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
+}
+
+pub(crate) type Asked = Rc<RefCell<Vec<EffectAttempt>>>;
+
+/// A play that keeps every attempt its script was given.
+pub(crate) fn asking(
+    brief: Queued,
+    mut script: impl FnMut(Role, usize, &EffectAttempt) -> Value + 'static,
+) -> (Play, Asked) {
+    let asked = Asked::default();
+    let seen = asked.clone();
+    let play = Play::new(brief, move |role, attempt| {
+        let of_role = |attempt: &&EffectAttempt| role_of(attempt) == role;
+        let before = seen.borrow().iter().filter(of_role).count();
+        seen.borrow_mut().push(attempt.clone());
+        Ok(script(role, before + 1, attempt))
+    });
+    (play, asked)
+}
+
+pub(crate) fn role_of(attempt: &EffectAttempt) -> Role {
+    let Work::Model(call) = &attempt.work else { panic!("a model call") };
+    call.role
+}
+
+pub(crate) fn texts(play: &Play, asked: &Asked, role: Role) -> Vec<String> {
+    let asked = asked.borrow();
+    asked.iter().filter(|attempt| role_of(attempt) == role).map(|attempt| play.whole_text(attempt)).collect()
+}
+
+/// The lines of a section, parsed.
+pub(crate) fn section(text: &str, name: &str) -> Vec<Value> {
+    let (_, rest) = text.split_once(&format!("## {name}\n")).unwrap_or_default();
+    let lines = rest.lines().take_while(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("one JSON value per line: {line}"))).collect()
 }
 
 /// A text as it is known to be; BLESS=1 writes it anew.

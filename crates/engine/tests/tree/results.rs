@@ -199,7 +199,7 @@ fn t9_an_aggregator_that_may_not_replan_any_more_is_asked_for_a_result() {
             Some(Ok(answer))
         }
         Role::TreeAggregator => {
-            assert!(own_text(attempt).contains("no replans left: give a result"));
+            assert!(own_text(attempt).contains("no replans are left, and the answer has no result"));
             None
         }
         _ => None,

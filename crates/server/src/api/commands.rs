@@ -71,8 +71,8 @@ impl From<CommandError> for Problem {
 pub(super) fn refused(refusal: Refusal) -> Problem {
     let status = match refusal.slug {
         "node_not_found" | "question_not_found" | "effect_not_found" | "criterion_not_found" => StatusCode::NOT_FOUND,
-        "note_too_long" | "empty_answer" | "answered_twice" | "unknown_decision" | "empty_message" | "message_too_long"
-        | "budget_too_small" => StatusCode::UNPROCESSABLE_ENTITY,
+        "note_too_long" | "empty_answer" | "answered_twice" | "unknown_decision" | "empty_message"
+        | "message_too_long" | "budget_too_small" => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::CONFLICT,
     };
     let message = match refusal.remedy {
@@ -87,7 +87,9 @@ fn in_cli_words(remedy: Remedy) -> String {
         Remedy::RaiseIterations { run, to } => format!(": pleach extend {run} --max-iterations {to}"),
         Remedy::RaiseMinutes { run, to } => format!(": pleach extend {run} --max-minutes {to}"),
         Remedy::RaiseSpending { run, cost, tokens } => {
-            format!(": pleach extend {run} --max-cost {:.4} --max-tokens {tokens}", cost.dollars())
+            let cost = cost.map(|cost| format!(" --max-cost {:.4}", cost.dollars())).unwrap_or_default();
+            let tokens = tokens.map(|tokens| format!(" --max-tokens {tokens}")).unwrap_or_default();
+            format!(": pleach extend {run}{cost}{tokens}")
         }
         Remedy::RaiseNodes { above } => format!(": raise --max-nodes above {above} first"),
         Remedy::RetryNode { run, node } => {

@@ -224,7 +224,7 @@ impl Multiplex {
                 self.known_runs.remove(&run);
                 self.queue.push(aside("run_gone", format_args!("{{\"id\":\"{run}\"}}")));
             }
-            TailItem::Delta(json) => self.queue.push(aside("delta", json)),
+            TailItem::Delta(json) | TailItem::Written(json) => self.queue.push(aside("delta", json)),
             TailItem::Behind => {
                 let Tail { run, after, .. } = &self.tails[index];
                 self.queue.push(aside("behind", format_args!("{{\"run_id\":\"{run}\",\"after\":{after}}}")));

@@ -1,6 +1,7 @@
 //! Routes for the nodes of a tree run: read them, and control one together with everything below it.
 
 use super::commands::run_command;
+use super::homework_parts;
 use super::prelude::*;
 use super::query::AfterQuery;
 use axum::extract::FromRequestParts;
@@ -8,11 +9,12 @@ use axum::http::request::Parts;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::event::StoredEvent;
 use engine::ids::{ArtifactId, NodeId, NodeNumber, PlanId, RunId};
-use engine::run::{Command, NodeCommand};
+use engine::run::{Command, Kind, NodeCommand};
 use engine::time::Timestamp;
 use engine::workspace::Entry;
 use std::collections::BTreeSet;
 use store::NodeFilter;
+use uuid::Uuid;
 
 const PAGE: usize = 200;
 const MAX_PAGE: usize = 1_000;
@@ -44,7 +46,7 @@ pub(super) fn routes() -> Vec<Route> {
             .query("cursor", id())
             .query("limit", whole(1, MAX_ROWS_PER_RESPONSE as i64))
             .returns(200, list_of(plan())),
-        Route::get("/api/runs/{id}/artifacts", Read, "What the nodes made", artifacts)
+        Route::get("/api/runs/{id}/artifacts", Read, "What the nodes or the iterations made", artifacts)
             .query("node_id", id())
             .query("cursor", id())
             .query("limit", whole(1, MAX_ROWS_PER_RESPONSE as i64))
@@ -61,7 +63,8 @@ fn order(path: &'static str, summary: &'static str, order: NodeCommand) -> Route
 
 fn plan() -> Schema {
     record! { "PlanVersion":
-        id: id(), run_id: id(), node_id: id(), version: count(), plan_json: anything(), created_at: time(),
+        id: id(), run_id: id(), node_id: nullable(id()), version: count(), plan_json: anything(), created_at: time();
+        iteration: count(),
     }
 }
 
@@ -212,7 +215,7 @@ fn public(events: Vec<StoredEvent>) -> Vec<Value> {
 }
 
 #[derive(Deserialize)]
-struct PartsQuery<C> {
+pub(super) struct PartsQuery<C> {
     node_id: Option<NodeId>,
     /// The last item of the previous page.
     cursor: Option<C>,
@@ -223,22 +226,46 @@ impl<C> PartsQuery<C> {
     fn slice(self) -> Slice<C> {
         Slice { after: self.cursor, limit: self.limit.unwrap_or(MAX_ROWS_PER_RESPONSE).clamp(1, MAX_ROWS_PER_RESPONSE) }
     }
+
+    /// The part of a whole list that was asked for. What belongs to a node is not in a list without nodes.
+    pub(super) fn part_of<T>(self, mut list: Vec<T>, id: impl Fn(&T) -> Uuid) -> Vec<T>
+    where
+        C: Into<Uuid>,
+    {
+        if self.node_id.is_some() {
+            return Vec::new();
+        }
+        let Slice { after, limit } = self.slice();
+        let after = after.map(Into::into);
+        let known = list.iter().position(|item| Some(id(item)) == after).map_or(0, |at| at + 1);
+        list.drain(..known);
+        list.truncate(limit);
+        list
+    }
 }
 
 async fn plans(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PartsQuery<PlanId>>,
-) -> JsonResult<Vec<PlanRow>> {
-    caller.run(&app, id).await?;
-    Ok(Json(app.store.plans(&caller.scope(), id, query.node_id, query.slice()).await?))
+) -> ApiResult<Response> {
+    Ok(match caller.run(&app, id).await?.kind {
+        Kind::Homework => Json(homework_parts::plans(&app, id, query).await?).into_response(),
+        Kind::Tree | Kind::Task => {
+            Json(app.store.plans(&caller.scope(), id, query.node_id, query.slice()).await?).into_response()
+        }
+    })
 }
 
 async fn artifacts(
     Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PartsQuery<ArtifactId>>,
-) -> JsonResult<Vec<ArtifactRow>> {
-    caller.run(&app, id).await?;
-    Ok(Json(app.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?))
+) -> ApiResult<Response> {
+    Ok(match caller.run(&app, id).await?.kind {
+        Kind::Homework => Json(homework_parts::artifacts(&app, id, query).await?).into_response(),
+        Kind::Tree | Kind::Task => {
+            Json(app.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?).into_response()
+        }
+    })
 }

@@ -16,8 +16,14 @@ pub(super) fn routes() -> Vec<Route> {
     let changed = || [("description", text()), ("props", open())];
     let [description, props] = changed();
     vec![
-        Route::get("/api/projects", Read, "The projects you may see, newest first", list)
-            .returns_page(id(), records::project()),
+        Route::get(
+            "/api/projects",
+            Read,
+            "The projects you may see, newest first, without the workspaces of runs",
+            list,
+        )
+        .query("workspaces", one_of(["0", "1"]))
+        .returns_page(id(), records::project()),
         Route::post("/api/projects", Run, "A new project, yours", create)
             .body(form([("title", words(MAX_TITLE))], changed()))
             .returns(201, records::project())
@@ -100,12 +106,20 @@ pub(super) async fn with_space(app: &AppState, caller: &Caller, id: ProjectId) -
     }
 }
 
-async fn list(
-    Context(app, caller): Context,
-    QueryString(query): QueryString<PageQuery<ProjectId>>,
-) -> PageResult<ProjectView> {
-    let (limit, slice) = query.slice(50);
-    let found = app.store.projects(&caller.scope(), slice.after, slice.limit).await?;
+#[derive(Deserialize)]
+struct ListQuery {
+    /// `1` lists the workspaces of runs too.
+    workspaces: Option<String>,
+    cursor: Option<ProjectId>,
+    limit: Option<usize>,
+}
+
+async fn list(Context(app, caller): Context, QueryString(query): QueryString<ListQuery>) -> PageResult<ProjectView> {
+    let limit = page_limit(query.limit, 50);
+    let found = match query.workspaces.as_deref() {
+        Some("1") => app.store.projects(&caller.scope(), query.cursor, limit + 1).await?,
+        _ => app.store.projects_without_workspaces(&caller.scope(), query.cursor, limit + 1).await?,
+    };
     let page = Page::cut(found, limit, |project| project.id.to_string());
     Ok(Json(Page { items: with_roles(&app, &caller, page.items).await?, next_cursor: page.next_cursor }))
 }

@@ -21,6 +21,7 @@ pub(super) fn run() -> Schema {
         ended_at: nullable(time()), last_seq: count(), head: text();
         root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list_of(text()),
         provider_wait: record([("provider", text()), ("until", time())], [("error", text())]),
+        running: run_schemas::running(),
     }
 }
 
@@ -69,6 +70,7 @@ pub(super) fn metrics() -> Schema {
         llm_calls: count(), tool_calls: count(), no_progress_streak: count(),
         by_model: map_of(run_schemas::model_metrics());
         verifier: run_schemas::model_metrics(),
+        outside_iterations: open(),
     }
 }
 
@@ -108,9 +110,10 @@ pub(super) fn node() -> Schema {
 
 pub(super) fn artifact() -> Schema {
     record! { "Artifact":
-        id: id(), run_id: id(), node_id: id(), artifact_type: one_of(["document", "json", "summary", "other"]),
+        id: id(), run_id: id(), node_id: nullable(id()), artifact_type: one_of(["document", "json", "summary", "other"]),
         document_id: nullable(id()), json_payload: anything(), content: anything(), is_primary: flag(),
-        label: text(), created_at: time(),
+        label: text(), created_at: time();
+        task_id: nullable(id()), change: one_of(["created", "updated"]), iteration: count(), branch_id: nullable(text()),
     }
 }
 

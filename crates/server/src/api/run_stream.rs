@@ -109,7 +109,7 @@ impl RunStream {
             }
         }
         let (after, unsent) = membership.leave();
-        self.tail.resume(&self.app.live, after);
+        self.tail.resume(after);
         if !unsent.is_empty() && !self.queue.ended {
             self.queue.push(self.behind());
         }
@@ -148,7 +148,7 @@ impl RunStream {
             }
             // The fan-out may send the same one.
             TailItem::Delta(_) if self.fanout.is_some() => self.nothing(),
-            TailItem::Delta(json) => Some(aside("delta", json)),
+            TailItem::Delta(json) | TailItem::Written(json) => Some(aside("delta", json)),
             TailItem::Behind => Some(self.behind()),
         })
     }

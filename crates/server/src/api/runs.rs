@@ -2,7 +2,7 @@
 
 use super::brief::{self, NewRun};
 use super::prelude::*;
-use super::{agents, auth, criteria};
+use super::{agents, auth, criteria, running};
 use engine::batch::{IterationRow, RunRow, StepRow};
 use engine::ids::RunId;
 use engine::run::{Kind, Status};
@@ -117,7 +117,7 @@ pub(super) fn by_name<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(
 async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<RunRow> {
     let mut run = caller.run(&app, id).await?;
     criteria::mark_stale(&app, [&mut run]).await?;
-    Ok(Json(run))
+    Ok(Json(running::up_to_now(&app, run).await?))
 }
 
 /// Only the owner of a run may remove it; members of its projects may not.
@@ -150,9 +150,10 @@ async fn iterations(
     Id(id): Id<RunId>,
     QueryString(query): QueryString<IterationsQuery>,
 ) -> JsonResult<Vec<IterationRow>> {
-    caller.run(&app, id).await?;
+    let run = caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(MAX_ITERATIONS_PER_RESPONSE).clamp(1, MAX_ITERATIONS_PER_RESPONSE);
-    Ok(Json(app.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
+    let rows = app.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?;
+    Ok(Json(running::iterations_up_to_now(&app, &run, rows).await?))
 }
 
 async fn steps(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<Vec<StepRow>> {

@@ -59,14 +59,27 @@ pub(crate) struct Views {
 
 impl Views {
     async fn json(&self, app: &AppState, run: RunId, seq: u64, last_seq: u64) -> ApiResult<String> {
+        let read = |view: &View| view.to_json(last_seq).map_err(|error| StoreError::Unusable(error.to_string()));
+        let json = self.read(app, run, seq, read).await?.ok_or_else(|| Problem::not_found("run"))?;
+        Ok(json?)
+    }
+
+    /// Reads the view after this event; `None` when the run has no such event.
+    pub(super) async fn read<T>(
+        &self,
+        app: &AppState,
+        run: RunId,
+        seq: u64,
+        read: impl FnOnce(&View) -> T,
+    ) -> Result<Option<T>, StoreError> {
         let view = match self.take(run, seq) {
             Some(view) => views::fold_to(app.store.as_ref(), run, Some(view), seq).await?,
             None => views::view_at(app.store.as_ref(), run, seq).await?,
         };
-        let view = view.ok_or_else(|| Problem::not_found("run"))?;
-        let json = view.to_json(last_seq).map_err(|error| StoreError::Unusable(error.to_string()))?;
+        let Some(view) = view else { return Ok(None) };
+        let found = read(&view);
         self.keep(run, view);
-        Ok(json)
+        Ok(Some(found))
     }
 
     /// A cached view that is no further from `seq` than a stored checkpoint could be.

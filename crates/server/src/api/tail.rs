@@ -15,6 +15,7 @@ const PAGE: usize = 500;
 
 pub(super) struct Tail {
     store: Arc<SqlStore>,
+    live: Live,
     /// None while somebody else sends them.
     messages: Option<Receiver<Message>>,
     _presence: Presence,
@@ -26,6 +27,8 @@ pub(super) struct Tail {
     reading: bool,
     /// Received, and not yet returned.
     pending: Option<Arc<Commit>>,
+    /// What is being written at the end of the log, not yet returned.
+    written: Vec<Arc<str>>,
     gone: bool,
 }
 
@@ -36,6 +39,8 @@ pub(super) enum TailItem {
     CaughtUp,
     /// A piece of an answer that a model is writing, as JSON.
     Delta(Arc<str>),
+    /// The newest part of an answer that was begun before this reader came, as JSON.
+    Written(Arc<str>),
     /// The reader was too slow for the live channel: what follows is read from the log.
     Behind,
     /// The run was removed, or the reader can no longer see it: nothing follows.
@@ -48,6 +53,7 @@ impl Tail {
         let Listener { messages, presence } = app.live.listen(run);
         Tail {
             store: app.store.clone(),
+            live: app.live.clone(),
             messages: Some(messages),
             _presence: presence,
             sight: app.sights.watch((reader.scope(), run)),
@@ -55,13 +61,15 @@ impl Tail {
             after,
             reading: true,
             pending: None,
+            written: Vec::new(),
             gone: false,
         }
     }
 
     /// Whether everything that is stored and everything that was published has been returned.
     pub(super) fn is_caught_up(&self) -> bool {
-        !self.reading && self.pending.is_none() && self.messages.as_ref().is_some_and(Receiver::is_empty)
+        let has_returned_all = !self.reading && self.pending.is_none() && self.written.is_empty();
+        has_returned_all && self.messages.as_ref().is_some_and(Receiver::is_empty)
     }
 
     pub(super) fn is_visible(&self) -> bool {
@@ -74,8 +82,8 @@ impl Tail {
     }
 
     /// Goes on after this seq. Subscribes before it reads, as at the start.
-    pub(super) fn resume(&mut self, live: &Live, after: u64) {
-        self.messages = Some(live.listen(self.run).messages);
+    pub(super) fn resume(&mut self, after: u64) {
+        self.messages = Some(self.live.listen(self.run).messages);
         (self.after, self.reading) = (after, true);
     }
 
@@ -96,6 +104,9 @@ impl Tail {
             }
             if self.reading {
                 return self.read().await;
+            }
+            if let Some(json) = self.written.pop() {
+                return Ok(TailItem::Written(json));
             }
             if let Some(item) = self.take_pending() {
                 return Ok(item);
@@ -124,6 +135,10 @@ impl Tail {
     async fn read(&mut self) -> Result<TailItem, StoreError> {
         let page = self.store.events(self.run, self.after, PAGE).await?;
         self.reading = page.len() == PAGE;
+        if !self.reading {
+            // After the log was read: a call that ended there is no longer among them.
+            self.written = self.live.written(self.run);
+        }
         let Some(last) = page.last().map(|event| event.seq) else { return Ok(TailItem::CaughtUp) };
         let after = std::mem::replace(&mut self.after, last);
         Ok(TailItem::Events(Arc::new(Commit::of_stored(self.run, &page)), after))

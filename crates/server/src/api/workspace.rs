@@ -21,6 +21,7 @@ pub(super) fn routes() -> Vec<Route> {
             .query("kind", one_of(["document", "task", "project"]))
             .query("project_id", id())
             .query("run_id", id())
+            .query("type_key", text())
             .returns_page(id(), hit_schema()),
         Route::get("/api/edges", Read, "The edges that start at src, end at dst, or were made by run_id", edges)
             .query("src", id())
@@ -61,6 +62,8 @@ struct SearchQuery {
     project_id: Option<ProjectId>,
     /// Only what this run made.
     run_id: Option<RunId>,
+    /// Only documents of this type; so the platform's own are found.
+    type_key: Option<String>,
     cursor: Option<Uuid>,
     limit: Option<usize>,
 }
@@ -74,6 +77,7 @@ async fn search(Context(app, caller): Context, QueryString(query): QueryString<S
         kinds: query.kind.into_iter().collect(),
         project_id: query.project_id,
         run_id: query.run_id,
+        type_key: query.type_key,
         before: query.cursor,
         limit: limit + 1,
     };

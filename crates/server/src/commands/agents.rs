@@ -5,7 +5,7 @@ use crate::api::{AgentView, LessonAction, NewAgent, Page};
 use crate::args::{AgentRunArgs, AgentTraits, AgentsCommand, RunArgs, ScratchpadCommand};
 use crate::failure::Failure;
 use crate::render::style::{Color, fit, line, plain};
-use crate::render::{section, status_color};
+use crate::render::{section, status_color, status_words};
 use axum::http::Method;
 use engine::batch::RunRow;
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ async fn show(session: &Session, handle: &str) -> Result<(), Failure> {
         format!(
             "  {}  {}  {}",
             run.id,
-            style.paint(status_color(run.status), run.status.name()),
+            style.paint(status_color(run.status), status_words(run.status)),
             fit(&line(&run.objective), 60)
         )
     });
@@ -167,7 +167,8 @@ async fn history(session: &Session, path: &str) -> Result<(), Failure> {
             (Some(run), Some(step)) => format!("step {step} of run {run}"),
             (Some(run), None) if pad["actor"]["kind"] == "platform" => format!("lessons of run {run}"),
             (Some(run), None) => format!("reflection of run {run}"),
-            (None, _) => "a person, or the subagent outside a task".into(),
+            (None, _) if pad["actor"]["kind"] == "subagent" => "the subagent, outside a task".into(),
+            (None, _) => "a person".into(),
         };
         let at: String = pad["at"].as_str().unwrap_or_default().chars().take(16).collect();
         let text = format!("{:>4}  {at}  {:>6} characters  {from}", pad["version"], pad["characters"]);

@@ -37,7 +37,8 @@ pub(crate) async fn recheck(session: &Session, args: RecheckArgs) -> Result<u8, 
     let attached = session.driver(id).await?;
     let word = CriterionWord { decision: CriterionDecision::Recheck, note: None };
     let path = path(id, args.criterion.as_deref().unwrap_or(ALL_CRITERIA));
-    let mut row = attached.client.send(Method::PATCH, &path, &word).await.and_then(|text| crate::api_client::parse(&text));
+    let mut row =
+        attached.client.send(Method::PATCH, &path, &word).await.and_then(|text| crate::api_client::parse(&text));
     while row.as_ref().is_ok_and(|row: &RunRow| row.success_criteria.iter().any(|criterion| criterion.checking)) {
         tokio::time::sleep(POLL).await;
         row = attached.client.get(&format!("/api/runs/{id}")).await;

@@ -6,6 +6,7 @@ use crate::api::{Answers, Continuation, Drives, HolderView, Message, QuestionAns
 use crate::args::{AnswerArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, RetryArgs, SayArgs, Target};
 use crate::attach::Attached;
 use crate::failure::Failure;
+use crate::render::status_words;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
 use engine::ids::RunId;
@@ -68,7 +69,7 @@ async fn command_and_follow(
     if follow.detach {
         let driven = driven_by(&attached).await;
         attached.close().await;
-        session.print_value(&row, &format!("recorded; run {id} is {}; {driven}", row.status.name()));
+        session.print_value(&row, &format!("recorded; run {id} is {}; {driven}", status_words(row.status)));
         return Ok(0);
     }
     follow::stay(session, attached, id, row.last_seq, FollowOutput::for_command(session, follow), LastLine::Run).await
@@ -118,7 +119,7 @@ pub(crate) async fn control(session: &Session, target: Target, command: &str) ->
     let posted = attached.client.post::<RunRow>(&format!("/api/runs/{id}/{path}"), &json!({})).await;
     let alone = attached.holds();
     let row = closing(attached, posted).await?;
-    let status = row.status.name();
+    let status = status_words(row.status);
     let next = if alone && row.status.is_live() { format!("; `pleach watch {id}` drives it") } else { String::new() };
     let text = match (&target.node, command) {
         (None, "pause") => format!("run {id} is {status}; `pleach resume {id}` continues it"),
@@ -136,6 +137,9 @@ pub(crate) async fn resolve(session: &Session, args: ResolveArgs) -> Result<u8, 
     let id = session.find(&args.run).await?;
     let body = Resolution { decision: args.decision, note: args.note };
     let row: RunRow = session.post(&format!("/api/runs/{id}/effects/{}", super::encoded(&args.effect)), &body).await?;
-    session.print_value(&row, &format!("decided; run {id} is {}. `pleach watch {id}` continues it", row.status.name()));
+    session.print_value(
+        &row,
+        &format!("decided; run {id} is {}. `pleach watch {id}` continues it", status_words(row.status)),
+    );
     Ok(0)
 }

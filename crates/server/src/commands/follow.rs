@@ -200,6 +200,8 @@ struct Viewer<'a> {
     tree_view: TreeView,
     screen: Screen,
     size: Size,
+    /// The run as it was read last.
+    drawn: Option<RunRow>,
     drawn_at: Option<Instant>,
 }
 
@@ -218,6 +220,7 @@ impl<'a> Viewer<'a> {
             tree_view: TreeView::default(),
             screen: Screen::default(),
             size,
+            drawn: None,
             drawn_at: None,
         }
     }
@@ -247,7 +250,8 @@ impl<'a> Viewer<'a> {
                         match event.name.as_str() {
                             "settled" => return row(&event.data).map(|row| FollowEnd::Settled(Box::new(row))),
                             STORED => self.see(client, &event.data).await?,
-                            // Deltas and other stream events that are not in the log.
+                            "delta" if self.showing == FollowOutput::Live => self.write(&event.data),
+                            // Other stream events that are not in the log.
                             _ => {}
                         }
                     }
@@ -270,13 +274,24 @@ impl<'a> Viewer<'a> {
                 }
             }
             FollowOutput::Live => {
-                let due = self.drawn_at.is_none_or(|at| at.elapsed() >= FRAME);
-                if self.live_state.see(&event) && due {
+                if self.live_state.see(&event) && self.is_due() {
                     self.draw(client).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// An answer grew. The run is as it was, so only its picture is drawn anew.
+    fn write(&mut self, json: &str) {
+        let delta: Value = serde_json::from_str(json).unwrap_or_default();
+        if self.live_state.writings.delta(&delta) && self.is_due() {
+            self.paint();
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.drawn_at.is_none_or(|at| at.elapsed() >= FRAME)
     }
 
     /// Leaves the final tree on the screen.
@@ -298,9 +313,15 @@ impl<'a> Viewer<'a> {
         if run.kind == Kind::Tree {
             nodes::refresh(client, &mut self.tree_view, self.run).await?;
         }
-        self.screen.draw(&frame(&run, &self.live_state, &mut self.tree_view, self.size, self.session.style));
-        self.drawn_at = Some(Instant::now());
+        self.drawn = Some(run);
+        self.paint();
         Ok(())
+    }
+
+    fn paint(&mut self) {
+        let Some(run) = &self.drawn else { return };
+        self.screen.draw(&frame(run, &self.live_state, &mut self.tree_view, self.size, self.session.style));
+        self.drawn_at = Some(Instant::now());
     }
 }
 

@@ -7,7 +7,7 @@ use crate::args::{DocArgs, ListArgs, LogArgs, Target};
 use crate::attach::Attached;
 use crate::failure::Failure;
 use crate::render::event_lines::EventLines;
-use crate::render::style::{field, fit, json_line, line, plain, width};
+use crate::render::style::{field, fit, json_line, line, moment, plain, width, with_moments};
 use crate::render::tree_view::TreeView;
 use crate::render::{self, show};
 use engine::batch::{RunRow, StepRow};
@@ -52,7 +52,7 @@ fn list_one(session: &Session, run: &RunRow) {
     if session.json {
         return session.print_json(run);
     }
-    let (color, status) = render::status_words(run);
+    let (color, status) = render::outcome_words(run);
     let padding = " ".repeat(20usize.saturating_sub(width(&status)));
     let cost = run.metrics.cost_usd.to_string();
     print(&format!(
@@ -67,7 +67,7 @@ fn list_one(session: &Session, run: &RunRow) {
         print(&format!(
             "  waits for provider {} until {}: `pleach resume {}` tries now",
             line(&wait.provider),
-            wait.until,
+            moment(wait.until),
             run.id
         ));
     }
@@ -149,6 +149,12 @@ async fn each_event(client: &ApiClient, id: RunId, mut after: u64, mut see: impl
 pub(crate) async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
     let Some((reader, id)) = find(session, &args.run).await? else { return Ok(0) };
     let mut event_lines = EventLines::default();
+    if args.after > 0 && !session.json {
+        // The events before the first one that is printed named the nodes.
+        let mut tree_view = TreeView::default();
+        nodes::refresh(&reader.client, &mut tree_view, id).await?;
+        event_lines.learn(tree_view.names());
+    }
     let mut show =
         |json: &str| if session.json { print(&json_line(json)) } else { print(&log_line(json, &mut event_lines)) };
     match args.follow {
@@ -172,12 +178,8 @@ pub(crate) async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure>
 
 fn log_line(json: &str, event_lines: &mut EventLines) -> String {
     let event: Value = serde_json::from_str(json).unwrap_or_default();
-    let payload = &event["payload"];
-    let headline = event_lines.line(&event).unwrap_or_else(|| match payload["effect"].as_str() {
-        Some(effect) => format!("{} {}", line(effect), field(payload, "what")),
-        None => field(payload, "tool"),
-    });
-    let (seq, at, kind) = (event["seq"].to_string(), field(&event, "timestamp"), field(&event, "type"));
+    let headline = event_lines.whole_line(&event).unwrap_or_else(|| "(this version does not know this event)".into());
+    let (seq, at, kind) = (event["seq"].to_string(), with_moments(&field(&event, "timestamp")), field(&event, "type"));
     format!("{seq:>6}  {at}  {kind:<30} {headline}")
 }
 

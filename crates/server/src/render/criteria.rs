@@ -1,20 +1,15 @@
 //! Success criteria and the outcome of a run, as the terminal shows them. `completed` never stands alone: what it came to is beside it.
 
-use super::status_color;
 use super::style::{Color, Style, line};
+use super::{status_color, status_words};
 use engine::batch::RunRow;
 use engine::criteria::CriterionRecord;
 use engine::facts::evidence::{CriterionState, RunOutcome};
 use engine::run::Status;
 
 /// The status, and of a completed run what it came to.
-pub(crate) fn status(run: &RunRow, style: Style) -> String {
-    let (color, words) = status_words(run);
-    style.paint(color, &words)
-}
-
-pub(crate) fn status_words(run: &RunRow) -> (Color, String) {
-    let (status, color) = (run.status.name(), status_color(run.status));
+pub(crate) fn outcome_words(run: &RunRow) -> (Color, String) {
+    let (status, color) = (status_words(run.status), status_color(run.status));
     match run.outcome.filter(|_| run.status == Status::Completed) {
         Some(RunOutcome::Partial | RunOutcome::Nothing) => (Color::Yellow, format!("{status}, partial")),
         Some(outcome) => (color, format!("{status}, {}", outcome.name())),
@@ -35,9 +30,9 @@ fn criterion_lines(criterion: &CriterionRecord, style: Style) -> Vec<String> {
         CriterionState::Open => (Color::Dim, "·"),
     };
     let stale = if criterion.stale { ", stale: what was checked has changed since" } else { "" };
-    let state = if criterion.checking { "being checked".to_owned() } else { format!("{}{stale}", criterion.state.name()) };
-    let mut lines =
-        vec![format!("  {} {} {}: {state}", style.paint(color, mark), criterion.id, line(&criterion.text))];
+    let state =
+        if criterion.checking { "being checked".to_owned() } else { format!("{}{stale}", criterion.state.name()) };
+    let mut lines = vec![format!("  {} {} {}: {state}", style.paint(color, mark), criterion.id, line(&criterion.text))];
     lines.extend(criterion.reason.iter().map(|reason| format!("      {}", line(reason))));
     for cited in &criterion.evidence {
         let version = cited.version.map(|version| format!(" version {version}")).unwrap_or_default();

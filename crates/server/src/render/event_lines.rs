@@ -3,9 +3,11 @@
 //!
 //! A sentence names payload fields as `{path}`, with `{path|text}` for a missing one. `{#path}` counts, `{#path=text}`
 //! counts equal values, and a part in brackets is left out when a field in it is empty. `{name}` and `{node}` are the
-//! node, in short and in full. The first case whose conditions hold is used; a quiet one is not printed in a terminal.
+//! node, in short and in full. A time is shown to the second. The first case whose conditions hold is used; a quiet one is
+//! left out where a run is followed.
 
-use super::style::{field, line};
+use super::style::{field, line, moment};
+use engine::time::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -54,6 +56,11 @@ impl EventLines {
         (!quiet).then_some(sentence)
     }
 
+    /// The event in one line, also a quiet one; `None` for a type that this version does not know.
+    pub(crate) fn whole_line(&mut self, event: &Value) -> Option<String> {
+        self.sentence(event).map(|(sentence, _)| sentence)
+    }
+
     fn sentence(&mut self, event: &Value) -> Option<(String, bool)> {
         let (kind, payload) = (event["type"].as_str()?, &event["payload"]);
         if !self.begun {
@@ -78,6 +85,12 @@ impl EventLines {
         };
         let prefix = if id.is_some() && !text.contains("{n") { format!("{name}: ") } else { String::new() };
         Some((prefix + &fill(text, &field), quiet))
+    }
+
+    /// Number and title of the node with this number.
+    pub(crate) fn node_named(&self, number: usize) -> Option<String> {
+        let known = self.nodes.values().find(|(known, _)| *known == number && !self.incomplete);
+        known.map(|(number, title)| format!("n{number} {title}"))
     }
 
     /// The name in short and in full.
@@ -130,7 +143,8 @@ fn read(payload: &Value, path: &str) -> String {
         return values(payload, path).into_iter().filter(is_wanted).count().to_string();
     }
     let (path, missing) = path.split_once('|').unwrap_or((path, ""));
-    let texts: Vec<String> = values(payload, path).into_iter().filter_map(text_of).collect();
+    let texts = values(payload, path).into_iter().filter_map(text_of).filter(|text| !text.is_empty());
+    let texts: Vec<String> = texts.collect();
     if texts.is_empty() { missing.to_owned() } else { texts.join("; ") }
 }
 
@@ -144,7 +158,7 @@ fn values<'a>(payload: &'a Value, path: &str) -> Vec<&'a Value> {
 
 fn text_of(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(line(text)),
+        Value::String(text) => Some(Timestamp::parse(text).map_or_else(|| line(text), moment)),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
@@ -184,6 +198,37 @@ mod tests {
         ] {
             assert_eq!(EventLines::default().line(&event), None, "{event}");
         }
+    }
+
+    #[test]
+    fn t7_every_event_of_the_protocol_has_a_sentence_even_without_its_fields() {
+        let protocol = include_str!("../../../../docs/protocol.md");
+        let cell = |line: &'static str| line.strip_prefix("| `")?.split('`').next();
+        let families = ["run.", "effect.", "homework.", "task.", "tree."];
+        let types =
+            protocol.lines().filter_map(cell).filter(|kind| families.iter().any(|family| kind.starts_with(family)));
+        let types: Vec<&str> = types.collect();
+        assert!(types.len() > 60, "{types:?}");
+        for kind in types {
+            let line = EventLines::default().whole_line(&json!({"type": kind, "payload": {}})).unwrap_or_default();
+            assert!(!line.trim().is_empty(), "{kind} has no sentence");
+        }
+    }
+
+    #[test]
+    fn t7_a_read_is_told_of_the_reader() {
+        let event =
+            json!({"type": "tree.artifact_read", "nodeId": "a", "payload": {"artifactId": "x", "byNodeId": "a"}});
+        let mut event_lines = EventLines::default();
+        event_lines.learn([("a".to_owned(), 0, "Root".to_owned())].into_iter());
+        assert_eq!(event_lines.whole_line(&event).unwrap(), "n0 read what another node made");
+    }
+
+    #[test]
+    fn u17_times_in_sentences_are_for_people() {
+        let event =
+            json!({"type": "run.provider_waiting", "payload": {"provider": "p", "until": "2026-01-05T09:30:00.125Z"}});
+        assert_eq!(EventLines::default().line(&event).unwrap(), "waiting for provider p until 2026-01-05 09:30:00 UTC");
     }
 
     /// The first event of each type in each log. `ui/tests/event-text.test.ts` compares the page with the same file.

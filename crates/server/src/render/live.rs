@@ -3,7 +3,7 @@
 use super::live_state::{ActiveBranch, LiveState};
 use super::style::{Color, Style, fit, line};
 use super::tree_view::TreeView;
-use super::{Question, limits, status_words, steps};
+use super::{Question, activity, limits, outcome_words, steps};
 use engine::batch::RunRow;
 use engine::run::Kind;
 use mcp::process_isolation::inherited_env;
@@ -50,12 +50,14 @@ pub(crate) fn frame(
     let room = size.columns.saturating_sub(1);
     let mut lines = head(run, room, style);
     let questions = questions(run, room, style);
-    let free = size.rows.saturating_sub(2 + lines.len() + questions.len());
+    let writing = live_state.writings.lines(|writer| live_state.name(writer), size.rows / 4, room, style);
+    let free = size.rows.saturating_sub(2 + lines.len() + questions.len() + writing.len());
     lines.extend(match run.kind {
         Kind::Homework => homework(run, live_state, free, room, style),
         Kind::Tree => tree(live_state, tree_view, free, room, style),
         Kind::Task => latest(live_state, free, room, style),
     });
+    lines.extend(writing);
     lines.extend(questions);
     lines.truncate(size.rows.saturating_sub(1));
     lines
@@ -92,14 +94,14 @@ fn latest(live_state: &LiveState, rows: usize, room: usize, style: Style) -> Vec
 }
 
 fn head(run: &RunRow, room: usize, style: Style) -> Vec<String> {
-    let (color, status) = status_words(run);
+    let (color, status) = outcome_words(run);
     let extent = match run.kind {
         Kind::Homework => format!(" · iteration {}/{}", run.iteration, run.budgets["max_iterations"]),
         Kind::Tree => String::new(),
         Kind::Task => format!(" · step {}/{}", run.iteration, run.max_steps.unwrap_or_default()),
     };
     let rehearsal = if run.model.starts_with("rehearsal/") { " · rehearsal" } else { "" };
-    let doing = format!(" · {}{extent}{rehearsal}", line(&run.activity));
+    let doing = format!(" · {}{extent}{rehearsal}", activity(run));
     let spent = limits(run).iter().map(ToString::to_string).collect::<Vec<_>>().join("  ");
     vec![
         style.paint(Color::Bold, &fit(&line(&run.objective), room)),
@@ -187,7 +189,7 @@ mod tests {
         let id = "01a1de11-0000-7000-8000-000000000000";
         serde_json::from_value(json!({
             "id": id, "kind": "homework", "objective": "Count \u{1b}[31m bees", "scope": "global", "project_ids": [], "status": "waiting_on_user",
-            "activity": "waiting for you", "stop_reason": "user_input", "stop_detail": null, "iteration": 2,
+            "activity": "waiting for an answer", "stop_reason": "user_input", "stop_detail": null, "iteration": 2,
             "budgets": {"max_iterations": 20, "max_cost_usd": 5.0, "max_tokens": null, "max_wall_ms": 60000},
             "metrics": {"tokens_in": 1000, "tokens_out": 234, "cost_usd": 2.5, "cost_known": true, "running_ms": 30000},
             "plan": {"version": 1, "steps": steps}, "success_criteria": [],
@@ -217,7 +219,7 @@ mod tests {
         let text = picture(3, Size { rows: 30, columns: 120 }).join("\n");
         for expected in [
             "Count \\u{1b}[31m bees",
-            "waiting_on_user · waiting for you · iteration 2/20 · rehearsal",
+            "waiting for you · waiting for an answer · iteration 2/20 · rehearsal",
             "cost █████░░░░░ $2.50 of $5.00",
             "time █████░░░░░ 30s of 1m 00s",
             "tokens 1,234",

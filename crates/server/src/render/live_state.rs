@@ -2,6 +2,7 @@
 
 use super::event_lines::EventLines;
 use super::style::field;
+use super::writing::{Writer, Writings};
 use serde_json::Value;
 use std::collections::VecDeque;
 
@@ -12,10 +13,13 @@ pub(crate) struct LiveState {
     pub event_lines: EventLines,
     pub branches: Vec<ActiveBranch>,
     pub recent: VecDeque<String>,
+    pub writings: Writings,
 }
 
 #[derive(Debug)]
 pub(crate) struct ActiveBranch {
+    /// Among the executors of its iteration.
+    index: u64,
     pub id: String,
     pub title: String,
     pub round: u64,
@@ -29,6 +33,7 @@ impl LiveState {
     pub(crate) fn see(&mut self, event: &Value) -> bool {
         let payload = &event["payload"];
         let kind = event["type"].as_str().unwrap_or_default();
+        self.writings.see(event);
         match kind {
             "homework.iteration_started" => self.branches.clear(),
             "homework.executor_started" => self.branches.push(ActiveBranch::started(payload)),
@@ -42,6 +47,18 @@ impl LiveState {
         }
         self.recent.push_back(text);
         true
+    }
+
+    /// Who writes, as people call them.
+    pub(crate) fn name(&self, writer: Writer<'_>) -> String {
+        match writer {
+            Writer::Node(number) => self.event_lines.node_named(number).unwrap_or_else(|| format!("n{number}")),
+            Writer::Executor(index) => {
+                let branch = self.branches.iter().find(|branch| branch.index == index as u64);
+                branch.map_or_else(|| format!("executor {}", index + 1), |branch| branch.id.clone())
+            }
+            Writer::Role(role) => role.to_owned(),
+        }
     }
 
     /// What happened to one branch.
@@ -66,6 +83,7 @@ impl LiveState {
 impl ActiveBranch {
     fn started(payload: &Value) -> ActiveBranch {
         let (id, title) = (field(payload, "branchId"), field(payload, "title"));
-        ActiveBranch { id, title, round: 0, ok: None, last: "starts".into() }
+        let index = payload["index"].as_u64().unwrap_or_default();
+        ActiveBranch { index, id, title, round: 0, ok: None, last: "starts".into() }
     }
 }

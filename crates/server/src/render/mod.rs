@@ -10,14 +10,15 @@ pub(crate) mod style;
 pub(crate) mod summary;
 pub(crate) mod tree;
 pub(crate) mod tree_view;
+pub(crate) mod writing;
 
-pub(crate) use criteria::{criteria, status, status_words};
+pub(crate) use criteria::{criteria, outcome_words};
 
 use engine::batch::RunRow;
 use engine::money::Usd;
 use engine::run::Status;
 use serde_json::Value;
-use style::{Color, Style, bar, duration, field, fit, line, thousands};
+use style::{Color, Style, bar, duration, field, fit, line, thousands, with_moments};
 
 pub(crate) fn status_color(status: Status) -> Color {
     match status {
@@ -27,6 +28,19 @@ pub(crate) fn status_color(status: Status) -> Color {
         Status::Canceled => Color::Dim,
         Status::Queued | Status::Running => Color::Cyan,
     }
+}
+
+/// The status as people say it; JSON has its name.
+pub(crate) fn status_words(status: Status) -> &'static str {
+    match status {
+        Status::WaitingOnUser => "waiting for you",
+        status => status.name(),
+    }
+}
+
+/// What the run does, with times as people read them.
+pub(crate) fn activity(run: &RunRow) -> String {
+    with_moments(&line(&run.activity))
 }
 
 /// A section with a title; left out when it has no content.
@@ -80,11 +94,13 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Cost, tokens and time with the budgets of the run.
+/// Cost, tokens and time with the budgets of the run. While calls are in flight the cost is an estimate, and says so.
 pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
     let used = &run.metrics;
-    let tokens = (used.tokens_in + used.tokens_out + used.tokens_presumed) as f64;
-    let (cost, known, running) = (used.cost_usd.dollars(), used.cost_known, used.running_ms as f64);
+    let tokens = used.tokens() as f64;
+    let estimated = run.running.as_ref().map(|running| running.estimated_cost_usd).filter(|cost| *cost > used.cost_usd);
+    let (known, running) = (used.cost_known, used.running_ms as f64);
+    let cost = estimated.unwrap_or(used.cost_usd).dollars();
     let of = |name: &str, used: f64, shown: &dyn Fn(f64) -> String| {
         run.budgets[name].as_f64().map(|most| (shown(most), used, most))
     };
@@ -94,7 +110,13 @@ pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
     vec![
         Limit {
             name: "cost",
-            used: if known { money(cost) } else { "unknown".into() },
+            used: match (known, estimated) {
+                (false, _) => "unknown".into(),
+                // With as many digits as it takes to see it move.
+                (true, Some(_)) if cost < 1.0 => format!("about ${cost:.4}"),
+                (true, Some(_)) => format!("about {}", money(cost)),
+                (true, None) => money(cost),
+            },
             of: if known { of("max_cost_usd", cost, &money) } else { None },
         },
         Limit { name: "tokens", used: whole(tokens), of: of("max_tokens", tokens, &whole) },
@@ -140,7 +162,9 @@ impl Question {
             text: field(asked, "text"),
             lines: asked["text"].as_str().unwrap_or_default().lines().map(line).collect(),
             options,
-            fallback: fallback.map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),
+            fallback: fallback.map(|(default, at)| {
+                format!("“{}” counts as the answer at {}", line(default), with_moments(&line(at)))
+            }),
             open: answer.is_none() && !expired,
             answer,
         }

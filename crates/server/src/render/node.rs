@@ -2,7 +2,7 @@
 
 use super::event_lines::EventLines;
 use super::section;
-use super::style::{Color, Style, duration, field, line, plain};
+use super::style::{Color, Style, duration, field, line, plain, with_moments};
 use super::{Question, tree_view};
 use crate::api::NodeView;
 use engine::batch::ArtifactRow;
@@ -48,7 +48,7 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     lines.push(format!(
         "spent      {} and {} tokens in {} calls, all nodes below included{}",
         node.metrics.cost_usd,
-        node.metrics.tokens_in + node.metrics.tokens_out,
+        node.metrics.tokens(),
         node.metrics.llm_calls,
         took.map(|took| format!("; {took}")).unwrap_or_default()
     ));
@@ -64,11 +64,21 @@ fn text(text: &str) -> Option<String> {
 fn status(view: &NodeView) -> String {
     let node = &view.node;
     let mut words = vec![node.status.name().to_owned(), node.role_state.name().to_owned()];
-    words.extend(node.paused.then(|| "paused".to_owned()));
+    words.extend((node.paused && !node.status.is_terminal()).then(|| "paused".to_owned()));
     words.extend(node.outcome.map(|outcome| outcome.name().to_owned()));
-    words.extend(node.message.as_deref().map(line));
+    words.extend(node.message.as_deref().map(message));
     words.extend((node.generation > 1).then(|| format!("generation {}", node.generation)));
     words.join(" · ")
+}
+
+/// What a node said with its status, without the punctuation of the log.
+fn message(message: &str) -> String {
+    match message.split_once(':') {
+        Some(("leaf_decision", "criteria_testable")) => "does it itself: its criteria can be tested".into(),
+        Some(("leaf_decision", _)) => "does it itself: small enough".into(),
+        Some(("guard", limit)) => format!("does it itself: limit {}", line(limit)),
+        _ => line(message),
+    }
 }
 
 fn bands(plan: &Value) -> Vec<String> {
@@ -120,7 +130,7 @@ fn timeline(view: &NodeView) -> Vec<String> {
     event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal.index(), node.title.clone())));
     let lines = view.timeline.iter().filter_map(|event| {
         let text = event_lines.line(event)?;
-        Some(format!("  {:>5}  {}  {text}", event["seq"].to_string(), field(event, "timestamp")))
+        Some(format!("  {:>5}  {}  {text}", event["seq"].to_string(), with_moments(&field(event, "timestamp"))))
     });
     lines.collect()
 }

@@ -1,12 +1,12 @@
 //! `pleach show`: the state of a run on one screen.
 
-use super::style::{Color, Style, field, line, plain};
+use super::style::{Color, Style, field, line, moment, plain};
 use super::tree_view::TreeView;
-use super::{Question, limits, section, steps, tree};
+use super::{Question, activity, limits, section, steps, tree};
 use crate::api::Workspace;
 use engine::batch::{RunRow, StepRow};
 use engine::facts::run::ProviderWaiting;
-use engine::run::Kind;
+use engine::run::{Kind, StopReason};
 use engine::workspace::Entry;
 use serde_json::Value;
 
@@ -108,14 +108,16 @@ fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
     lines
 }
 
-/// The activity, unless it only repeats the status.
-fn activity(run: &RunRow) -> String {
-    if run.activity == run.status.name() { String::new() } else { format!("  {}", line(&run.activity)) }
+/// The status, and the activity unless it only repeats it.
+fn status(run: &RunRow, style: Style) -> String {
+    let (color, words) = super::outcome_words(run);
+    let status = style.paint(color, &words);
+    if run.activity == run.status.name() { status } else { format!("{status}  {}", activity(run)) }
 }
 
 /// The provider it waits for, until when, why, and the command that tries now.
 fn waits(run: &RunRow, wait: &ProviderWaiting) -> Vec<String> {
-    let mut lines = vec![format!("waits      for provider {} until {}", line(&wait.provider), wait.until)];
+    let mut lines = vec![format!("waits      for provider {} until {}", line(&wait.provider), moment(wait.until))];
     lines.extend(wait.error.iter().map(|error| format!("           {}", line(error))));
     lines.push(format!("           pleach resume {} tries now", run.id));
     lines
@@ -125,11 +127,12 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     let mut lines = vec![
         style.paint(Color::Bold, &line(&run.objective)),
         format!("run        {}", run.id),
-        format!("status     {}{}", super::status(run, style), activity(run)),
+        format!("status     {}", status(run, style)),
     ];
     lines.extend(run.provider_wait.iter().flat_map(|wait| waits(run, wait)));
     let detail = line(run.stop_detail.as_deref().unwrap_or_default());
-    lines.extend(run.stop_reason.map(|reason| format!("why        {}  {detail}", reason.name())));
+    let why = run.stop_reason.filter(|reason| *reason != StopReason::UserInput);
+    lines.extend(why.map(|reason| format!("why        {}", reason.with_detail(&detail))));
     if run.kind == Kind::Homework {
         lines.push(format!("iteration  {} of {}", run.iteration, run.budgets["max_iterations"]));
     }

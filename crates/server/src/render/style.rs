@@ -1,6 +1,7 @@
 //! Colours, widths, and text of models made harmless. Such text is hostile: characters that could move the cursor or reorder a
 //! line are printed as escapes.
 
+use engine::time::Timestamp;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
@@ -60,6 +61,19 @@ pub(crate) fn plain(text: &str) -> String {
 /// Harmless text as one line: line breaks become spaces.
 pub(crate) fn line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// A time for people: to the second, in UTC.
+pub(crate) fn moment(at: Timestamp) -> String {
+    let text = at.to_string();
+    let to_the_second = text.split('.').next().unwrap_or(&text);
+    format!("{} UTC", to_the_second.replace('T', " "))
+}
+
+/// The text with its times as people read them.
+pub(crate) fn with_moments(text: &str) -> String {
+    let word = |word: &str| Timestamp::parse(word).map_or_else(|| word.to_owned(), moment);
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// A text field of a JSON object as one harmless line; empty where it is missing.
@@ -124,6 +138,20 @@ pub(crate) fn fit(text: &str, limit: usize) -> String {
     out
 }
 
+/// The last `limit` columns, with an ellipsis before them when cut. Not for coloured text either.
+pub(crate) fn fit_end(text: &str, limit: usize) -> String {
+    if width(text) <= limit {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let from = text.char_indices().rev().take_while(|(_, c)| {
+        used += columns(*c);
+        used <= limit
+    });
+    let start = from.last().map_or(text.len(), |(at, _)| at);
+    format!("…{}", &text[start..])
+}
+
 /// A bar of ten cells.
 pub(crate) fn bar(used: f64, limit: f64) -> String {
     const CELLS: usize = 10;
@@ -174,6 +202,16 @@ mod tests {
         assert_eq!(fit("übergroß", 5), "über…");
         assert_eq!(fit("日本語", 4), "日…");
         assert_eq!(fit("short", 5), "short");
+        assert_eq!(
+            (fit_end("übergroß", 5), fit_end("日本語", 4), fit_end("short", 5)),
+            ("…groß".into(), "…語".into(), "short".into())
+        );
+    }
+
+    #[test]
+    fn u17_times_are_shown_to_the_second() {
+        assert_eq!(moment(Timestamp(951_782_400_123)), "2000-02-29 00:00:00 UTC");
+        assert_eq!(with_moments("a called at 2000-02-29T00:00:00.123Z"), "a called at 2000-02-29 00:00:00 UTC");
     }
 
     #[test]

@@ -47,11 +47,14 @@ pub(crate) fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<S
 }
 
 fn headline(run: &RunRow, style: Style) -> String {
-    let reason = run.stop_reason.map(StopReason::name).filter(|name| *name != run.status.name());
-    let detail = run.stop_detail.as_deref().map(line).filter(|detail| !detail.is_empty());
-    let why: Vec<String> = reason.map(str::to_owned).into_iter().chain(detail).collect();
-    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(": ")) };
-    format!("run     {}  {}{why}", run.id, super::status(run, style))
+    // That it waits says already that somebody is asked.
+    let reason =
+        run.stop_reason.filter(|reason| *reason != StopReason::UserInput && reason.name() != run.status.name());
+    let detail = line(run.stop_detail.as_deref().unwrap_or_default());
+    let why = reason.map_or(detail.clone(), |reason| reason.with_detail(&detail));
+    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    let (color, status) = super::outcome_words(run);
+    format!("run     {}  {}{why}", run.id, style.paint(color, &status))
 }
 
 /// The commands to type next, most useful first.

@@ -153,7 +153,7 @@ impl<'a> Parts<'a> {
             branch.failed_below + usize::from(itself)
         };
         let own = &node.own_metrics;
-        let tokens = own.tokens_in + own.tokens_out;
+        let tokens = own.tokens();
         Branch {
             node,
             below: children.iter().map(|child| child.below + 1).sum(),
@@ -285,9 +285,9 @@ impl Page {
             (false, tokens) => format!("{} tok", thousands(tokens)),
         };
         let band = if node.parent_node_id.is_some() { format!("band {}", node.band_index + 1) } else { String::new() };
-        let status = match (node.paused, node.outcome) {
-            (true, _) => "paused",
-            (false, Some(NodeOutcome::Partial)) if node.status.is_terminal() => "partial",
+        let status = match (node.status.is_terminal(), node.outcome) {
+            (false, _) if node.paused => "paused",
+            (true, Some(NodeOutcome::Partial)) => "partial",
             _ => node.status.name(),
         };
         match self.room {
@@ -298,7 +298,7 @@ impl Page {
 }
 
 pub(crate) fn mark(node: &NodeRow) -> (Color, &'static str) {
-    if node.paused {
+    if node.paused && !node.status.is_terminal() {
         return (Color::Yellow, "‖");
     }
     match (node.status, node.outcome) {

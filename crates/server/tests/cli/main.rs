@@ -17,4 +17,5 @@ mod provider_faults;
 mod runs;
 mod steering;
 mod tree;
+mod watching;
 mod workspace;

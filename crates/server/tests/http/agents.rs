@@ -73,6 +73,21 @@ fn a5_sec_s47_the_owner_sees_every_version_restores_and_clears() {
 }
 
 #[test]
+fn t10_a_version_of_the_scratchpad_says_who_wrote_it() {
+    // Given a scratchpad that the subagent wrote by its own token and a person changed
+    let world = AgentWorld::new(json!([]));
+    let server = &world.server;
+    server.post(&world.agent, "/whoami/actions/update_scratchpad", &json!({"content": "Mine."})).is(200);
+    server.post(&world.owner, "/api/agents/scout/scratchpad/clear", &json!({})).is(200);
+    // When its history is read in a terminal
+    let history = server.home.pleach(&["agents", "scratchpad", "scout", "history"]).exits(0).out;
+    // Then each version names its writer
+    let lines: Vec<&str> = history.lines().collect();
+    assert!(lines[0].ends_with("  a person"), "{history}");
+    assert!(lines[1].ends_with("  the subagent, outside a task"), "{history}");
+}
+
+#[test]
 fn a_subagents_token_acts_through_pages_and_nothing_else() {
     let world = AgentWorld::new(json!(["create_document"]));
     let (server, agent) = (&world.server, &world.agent);

@@ -14,6 +14,7 @@ mod agents;
 mod bound_tokens;
 mod connection_limits;
 mod connections;
+mod homework;
 mod idempotency;
 mod isolation;
 mod limits;

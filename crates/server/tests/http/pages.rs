@@ -75,6 +75,8 @@ fn every_project_document_task_and_run_has_a_markdown_page_with_its_actions() {
     let task = made("/api/tasks", json!({"title": "Prune", "description": evil, "project_id": world.project}));
     let run =
         made("/api/runs", json!({"kind": "homework", "objective": "Compare oak", "project_ids": [world.project]}));
+    // One that is driven to its end offers less with every step.
+    server.post(owner, &format!("/api/runs/{run}/pause"), &json!({})).is(200);
     let twins = [
         (format!("/projects/{}", world.project), "create_document"),
         (format!("/documents/{document}"), "update_document"),
@@ -167,6 +169,86 @@ fn a3_every_action_path_that_a_page_shows_describes_by_get_and_executes_by_post(
         }
     }
     assert!(walked.contains("/projects/actions/list_projects") && walked.len() > 15, "{walked:?}");
+}
+
+/// The names of the actions in a page's frontmatter.
+fn offered(page: &str) -> Vec<String> {
+    action_paths(page).iter().map(|path| path.rsplit('/').next().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn t14_the_page_of_a_tree_lists_its_nodes_and_offers_what_fits_its_status() {
+    // Given a tree that has ended
+    let world = AgentWorld::new(json!([]));
+    let (server, owner) = (&world.server, &world.owner);
+    let start = |kind: &str, more: serde_json::Value| {
+        let mut new =
+            json!({"kind": kind, "objective": "Compare three ways to keep bees", "project_ids": [world.project]});
+        new.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let id = server.post(owner, "/api/runs", &new).is(201).json()["id"].as_str().expect("an id").to_owned();
+        server.get(owner, &format!("/api/runs/{id}/stream?until=settled")).is(200);
+        id
+    };
+    let run = start("tree", json!({}));
+    let nodes = server.get(owner, &format!("/api/runs/{run}/nodes")).is(200).json()["items"].clone();
+    let page = server.get(owner, &format!("/runs/{run}")).is(200).text;
+    // Then every node is on its page, with its id, title and status
+    for node in nodes.as_array().expect("nodes") {
+        let line = format!(
+            "n{} {} {}: {}",
+            node["ordinal"],
+            node["id"].as_str().expect("an id"),
+            node["title"],
+            node["status"].as_str().expect("a status")
+        );
+        assert!(page.contains(&line), "{line} is not in\n{page}");
+    }
+    // And of the actions only those are there that a completed tree takes
+    assert_eq!(offered(&page), ["retry"], "{page}");
+    let actions = server.get(owner, &format!("/runs/{run}/actions")).is(200).text;
+    assert!(actions.contains("retry(node_id)") && !actions.contains("pause"), "{actions}");
+    // When a node is done again through the page, then the tree goes on
+    let leaf = nodes.as_array().expect("nodes").last().expect("a leaf")["id"].clone();
+    server.post(owner, &format!("/runs/{run}/actions/retry"), &json!({"node_id": leaf})).is(200);
+    let kinds = server.get(owner, &format!("/api/runs/{run}/events?limit=1000")).is(200).json()["items"].to_string();
+    assert!(kinds.contains("tree.node_reopened"), "{kinds}");
+    // And a run that a limit stopped offers to go on, with raised limits
+    let stopped = start("homework", json!({"budgets": {"max_iterations": 1}}));
+    let page = server.get(owner, &format!("/runs/{stopped}")).is(200).text;
+    assert_eq!(offered(&page), ["say", "continue"], "{page}");
+    let more = json!({"budgets": {"max_iterations": 9}, "message": "take your time"});
+    server.post(owner, &format!("/runs/{stopped}/actions/continue"), &more).is(200);
+    assert_eq!(server.get(owner, &format!("/api/runs/{stopped}")).is(200).json()["budgets"]["max_iterations"], 9);
+}
+
+#[test]
+fn t15_whoami_shows_an_agent_its_own_words_as_its_own_and_everything_it_may_do() {
+    // Given a subagent that may write documents, and has notes
+    let world = AgentWorld::new(json!(["create_document", "unlink_entities"]));
+    let (server, agent) = (&world.server, &world.agent);
+    server.post(agent, UPDATE, &json!({"content": "The hours are in one document."})).is(200);
+    // When it looks at itself
+    let page = server.get(agent, "/whoami").is(200).text;
+    // Then nothing calls its identity or its notes the words of others
+    assert!(!page.contains("written by others"), "{page}");
+    let section = |title: &str| {
+        page.split(&format!("## {title}\n"))
+            .nth(1)
+            .and_then(|rest| rest.split("\n## ").next())
+            .expect("a section")
+            .to_owned()
+    };
+    assert!(section("Who you are").contains("In the words of your owner:\n\n> You are tidy."), "{page}");
+    assert!(section("Your Scratchpad").contains("as you left it:\n\n> The hours"), "{page}");
+    // And every granted action is listed, with where it is taken
+    let actions = section("Your actions");
+    for expected in
+        ["`create_document`", "On the pages of projects, documents.", "`unlink_entities`", "update_scratchpad"]
+    {
+        assert!(actions.contains(expected), "{expected} is not in\n{actions}");
+    }
+    let data = server.get(&agent.with("accept", "application/json"), "/whoami").is(200).json();
+    assert_eq!(data["granted"], json!(["create_document", "unlink_entities"]));
 }
 
 #[test]

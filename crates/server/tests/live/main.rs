@@ -22,3 +22,4 @@ mod snapshot;
 mod stream_ends;
 mod streams;
 mod traces;
+mod work_in_progress;

@@ -45,11 +45,11 @@ fn last_frame(owner: &LiveServer, mut frames: Frames) -> (String, Duration) {
     (last, began.elapsed())
 }
 
-/// The first frame that does not show a run or an event of one.
+/// The first frame that does not show a run, an event of one or what one is writing.
 fn after_runs(owner: &LiveServer, frames: &mut Frames) -> (String, String) {
     loop {
         let frame = owner.next(frames, PATIENCE).expect("a frame");
-        if frame.event != "run" && frame.event != "message" {
+        if !["run", "message", "delta"].contains(&frame.event.as_str()) {
             return (frame.event, frame.data);
         }
     }

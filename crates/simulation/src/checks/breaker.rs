@@ -67,8 +67,11 @@ pub fn check(log: &RunLog<'_>) {
                 let over =
                     streaks.without_progress >= limits.no_progress_limit || streaks.repeats >= limits.repeat_limit;
                 let stopped = matches!(fact.verdict, Verdict::Stop { reason: StopReason::NoProgress, .. });
-                let excused =
-                    streaks.asks || matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
+                // What ends the run for another reason is judged before, or was not judged at all.
+                let ends = |reason: StopReason| {
+                    reason.breaks_off() || matches!(reason, StopReason::Completed | StopReason::CannotBeDone)
+                };
+                let excused = streaks.asks || matches!(fact.verdict, Verdict::Stop { reason, .. } if ends(reason));
                 if stopped != (over && !excused) {
                     let Streaks { without_progress, repeats, .. } = streaks;
                     let why = format!("43: {without_progress} without progress, {repeats} repeats, {:?}", fact.verdict);

@@ -37,7 +37,7 @@ fn terminal_is_terminal(log: &RunLog<'_>) {
 }
 
 fn entries_once(log: &RunLog<'_>) {
-    let (mut written, mut completed) = (BTreeMap::new(), Vec::new());
+    let (mut written, mut started, mut completed) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut keys = BTreeSet::new();
     for event in &log.events {
         let entry = match &event.fact {
@@ -49,6 +49,10 @@ fn entries_once(log: &RunLog<'_>) {
                 fact.entry.as_ref().map(|entry| (entry.scratchpad_document_id, &entry.entry_key))
             }
             Fact::Tree(T::ScratchpadUpdated(fact)) => Some((fact.scratchpad_doc_id, &fact.entry_key)),
+            Fact::Homework(H::IterationStarted(fact)) => {
+                started.push(fact.iteration);
+                None
+            }
             Fact::Homework(H::IterationCompleted(fact)) => {
                 completed.push(fact.iteration);
                 None
@@ -58,6 +62,9 @@ fn entries_once(log: &RunLog<'_>) {
         if let Some((_, key)) = entry.filter(|entry| !keys.insert(*entry)) {
             log.violation_at(event, format_args!("20: a second entry {key}"));
         }
+    }
+    if log.row.status.is_terminal() && started != completed {
+        log.violation(format_args!("20: iterations {started:?} started and {completed:?} were closed"));
     }
     if !completed.iter().copied().eq(1..=completed.len() as u32) {
         log.violation(format_args!("20: completed iterations {completed:?}"));

@@ -123,7 +123,7 @@ pub fn all() -> Vec<Target> {
         let (seeds, words): (&'static [&'static str], &'static [&'static str]) = match name {
             "html" | "text" => (&HTML, &HTML_WORDS),
             "address" => (&ADDRESSES, &ADDRESS_WORDS),
-            "json" => (&ANSWERS, &ANSWER_WORDS),
+            "json" | "readable" => (&ANSWERS, &ANSWER_WORDS),
             "sse" => (&STREAMS, &STREAM_WORDS),
             _ => (&PAGES, &PAGE_WORDS),
         };

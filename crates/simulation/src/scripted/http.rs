@@ -48,12 +48,12 @@ async fn models(State(shared): State<Arc<Shared>>) -> Json<Value> {
 }
 
 async fn answer(State(shared): State<Arc<Shared>>, wire: Wire, headers: HeaderMap, body: Bytes) -> Response {
-    let Ok(body) = serde_json::from_slice(&body) else {
-        return (StatusCode::BAD_REQUEST, "the request is not JSON").into_response();
-    };
     let headers =
         headers.iter().map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
-    let mut request = Request::new(wire, headers.collect::<BTreeMap<_, _>>(), body);
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let Ok(mut request) = Request::new(wire, headers.collect::<BTreeMap<_, _>>(), text) else {
+        return (StatusCode::BAD_REQUEST, "the request is not JSON").into_response();
+    };
     let at = shared.ledger.enter(&mut request);
     let (script, otherwise, latency) = {
         let script = shared.script.lock().unwrap_or_else(PoisonError::into_inner);

@@ -21,17 +21,20 @@ pub struct Request {
     pub key: String,
     pub headers: BTreeMap<String, String>,
     pub body: Value,
+    /// The body as it came, byte for byte.
+    pub text: String,
 }
 
 impl Request {
-    pub(super) fn new(wire: Wire, headers: BTreeMap<String, String>, body: Value) -> Request {
+    pub(super) fn new(wire: Wire, headers: BTreeMap<String, String>, text: String) -> serde_json::Result<Request> {
+        let body = serde_json::from_str(&text)?;
         let header = |name: &str| headers.get(name).cloned().unwrap_or_default();
         let (role, key) = (header("x-pleach-role"), header("idempotency-key"));
-        let mut request = Request { wire, role, nth: 0, key, headers, body };
+        let mut request = Request { wire, role, nth: 0, key, headers, body, text };
         if request.role.is_empty() {
             request.role = request.named_role().unwrap_or_default().to_owned();
         }
-        request
+        Ok(request)
     }
 
     /// The role that the body names: the name of the schema, or of the tool that the model must call.
@@ -85,7 +88,7 @@ mod tests {
 
     fn asked(texts: &[&str]) -> Request {
         let messages: Vec<Value> = texts.iter().map(|text| json!({"role": "user", "content": text})).collect();
-        Request::new(Wire::Openai, BTreeMap::new(), json!({"messages": messages}))
+        Request::new(Wire::Openai, BTreeMap::new(), json!({"messages": messages}).to_string()).expect("JSON")
     }
 
     #[test]

@@ -89,7 +89,7 @@ mod tests {
 
     fn asked(text: &str) -> Request {
         let body = json!({"messages": [{"role": "user", "content": text}]});
-        Request::new(Wire::Openai, Default::default(), body)
+        Request::new(Wire::Openai, Default::default(), body.to_string()).expect("JSON")
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::faults::{CommitFault, Faults, Turn};
 use super::process::Process;
 use super::witness::Witness;
 use async_trait::async_trait;
-use engine::batch::{RunRow, StepRow};
+use engine::batch::{NodeRow, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
@@ -173,6 +173,7 @@ reads! { Library:
     fn runs(scope: &Scope, filter: RunFilter) -> Vec<RunRow>;
     fn run(scope: &Scope, id: RunId) -> Option<RunRow>;
     fn steps(scope: &Scope, run: RunId) -> Vec<StepRow>;
+    fn first_nodes(scope: &Scope, run: RunId, limit: usize) -> Vec<NodeRow>;
     fn projects(scope: &Scope, before: Option<ProjectId>, limit: usize) -> Vec<Project>;
     fn project(scope: &Scope, id: ProjectId) -> Option<Project>;
     fn documents(scope: &Scope, filter: DocumentFilter) -> Vec<Document>;

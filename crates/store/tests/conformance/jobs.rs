@@ -29,6 +29,7 @@ crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     creating_and_claiming_are_one_commit,
     heads_show_commands_given_elsewhere,
     claiming_tells_when_the_last_driver_was_seen,
+    h8_a_run_is_driven_now_while_its_lease_holds_and_else_since_its_driver_was_seen,
     many_claims_at_once_never_share_a_run,
     r1_a_run_with_an_expired_lease_is_not_given_to_the_process_that_drives_it,
     r10_owners_take_turns_whoever_has_more_runs_waiting,
@@ -187,6 +188,19 @@ async fn claiming_tells_when_the_last_driver_was_seen(world: World) {
     world.pass(SHORT * 2).await;
     let third = world.store.claim("three", 1, LONG, None, &[]).await.unwrap().remove(0);
     assert!(third.last_seen.expect("the second driver was seen") > seen);
+}
+
+async fn h8_a_run_is_driven_now_while_its_lease_holds_and_else_since_its_driver_was_seen(world: World) {
+    let run = world.queued(&[]).await;
+    let last_driven = async || world.store.last_driven(run_id(&run)).await.unwrap();
+    assert_eq!(last_driven().await, None, "nobody has driven it");
+    let claimed = world.store.claim("one", 1, SHORT, None, &[]).await.unwrap().remove(0);
+    world.pass(SHORT / 4).await;
+    let driven = last_driven().await.unwrap();
+    assert!(driven.now && driven.at > claimed.at, "{driven:?} {claimed:?}");
+    world.pass(SHORT * 2).await;
+    let gone = last_driven().await.unwrap();
+    assert_eq!((gone.now, gone.at), (false, claimed.at), "when its driver was last seen");
 }
 
 async fn many_claims_at_once_never_share_a_run(world: World) {

@@ -4,7 +4,7 @@ use crate::world::{World, document, document_as, fresh, link, now, rewrite, run_
 use engine::batch::EntryRow;
 use engine::ids::{DocumentId, EdgeId};
 use engine::workspace::{Mutation, Scope, TaskState};
-use runtime::ports::{AppendError, EdgeFilter, Library, Log, Slice};
+use runtime::ports::{AppendError, DocumentFilter, EdgeFilter, Library, Log, SearchFilter, Slice};
 use serde_json::json;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
@@ -22,6 +22,8 @@ crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     edges_come_and_go,
     an_entry_is_written_exactly_once,
     a_scratchpad_is_its_entries,
+    h12_every_entry_is_a_version_of_its_pad,
+    h12_pads_and_plans_are_found_by_their_words_when_their_type_is_asked_for,
     invariant_20_entries_stay_in_order_and_are_paged_from_the_newest,
 ]);
 
@@ -298,6 +300,38 @@ async fn a_scratchpad_is_its_entries(world: World) {
     noted(&world, &mut run, pad, &[("i1", "# one"), ("i1b", "more")]).await;
     noted(&world, &mut run, pad, &[("i2", "# two")]).await;
     assert_eq!(world.store.document(&world.mine(), pad).await.unwrap().unwrap().content, "# one\n\nmore\n\n# two");
+}
+
+async fn h12_every_entry_is_a_version_of_its_pad(world: World) {
+    let (mut run, pad) = with_pad(&world).await;
+    noted(&world, &mut run, pad, &[("i1", "one")]).await;
+    noted(&world, &mut run, pad, &[("i2", "two")]).await;
+    assert_eq!(world.store.document(&world.mine(), pad).await.unwrap().unwrap().version, 3);
+    let filter = DocumentFilter { doc_role: Some("scratchpad_root".into()), ..DocumentFilter::default() };
+    assert_eq!(world.store.documents(&world.mine(), filter).await.unwrap()[0].version, 3);
+}
+
+async fn h12_pads_and_plans_are_found_by_their_words_when_their_type_is_asked_for(world: World) {
+    // Given a pad with two entries, and a document of people with the same words
+    let (mut run, pad) = with_pad(&world).await;
+    noted(&world, &mut run, pad, &[("i1", "The Oak is\ntall"), ("i2", "the birch is white")]).await;
+    let project = world.project("Elm").await;
+    let (own, make) = document(project, "Trees", "oak and birch");
+    world.change(make).await.unwrap();
+    let pad_type = world.store.document(&world.mine(), pad).await.unwrap().unwrap().type_key;
+    let search = async |type_key: Option<&str>, words: &str, scope: &Scope| -> Vec<runtime::ports::Hit> {
+        let filter = SearchFilter { type_key: type_key.map(str::to_owned), ..SearchFilter::default() };
+        world.store.search(scope, words, filter).await.unwrap()
+    };
+    // When its words are looked for in documents of its type, then it is found with the line that has them
+    let mine = world.mine();
+    let hits = search(Some("document.pad"), "white oak", &mine).await;
+    let found: Vec<_> = search(Some(&pad_type), "oak whi", &mine).await;
+    assert!(hits.is_empty(), "there is none of that type");
+    assert!(found.iter().any(|hit| hit.id == pad.0 && hit.excerpt.starts_with("The Oak is")), "{found:?}");
+    // And without the type, or for somebody else, it is not there
+    assert_eq!(search(None, "birch", &mine).await.iter().map(|hit| hit.id).collect::<Vec<_>>(), [own.0]);
+    assert!(search(Some(&pad_type), "oak", &Scope::Within(world.me, vec![])).await.is_empty());
 }
 
 async fn invariant_20_entries_stay_in_order_and_are_paged_from_the_newest(world: World) {

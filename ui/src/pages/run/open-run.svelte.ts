@@ -1,6 +1,5 @@
 // One open run: folds its events, follows the tab's stream, and can show any earlier moment.
 
-import { SvelteMap } from 'svelte/reactivity';
 import { Problem } from '../../api/http';
 import { eventsAfter, getRun, snapshot } from '../../api/runs';
 import type { Run as RunObject } from '../../api/shapes';
@@ -10,6 +9,8 @@ import { Feed, loadHistory } from '../../model/feed';
 import { Run, type StoredEvent } from '../../model/run';
 import { watch } from '../../model/watch.svelte';
 import { Tree } from '../../tree/tree';
+import { Figures } from './figures.svelte';
+import { Writings } from './writings.svelte';
 
 /** A log this long is opened from a snapshot. Its past is read when somebody looks at it. */
 const WHOLE_LOG = 4_000;
@@ -23,8 +24,9 @@ export class OpenRun {
   problem = $state.raw<Problem | null>(null);
   opened = $state(false);
   loadingPast = $state(false);
-  /** Number of characters each call in flight has written so far. */
-  readonly written = new SvelteMap<string, number>();
+  /** What calls in flight are writing. */
+  readonly writings = new Writings();
+  readonly figures: Figures;
   /** The run as shown: folded here, or from the list until that is done. */
   readonly row = $derived.by(() => {
     const [folded, known] = [this.opened ? (this.seen.row() as RunObject | null) : null, runs.byId.get(this.id) ?? null];
@@ -36,6 +38,7 @@ export class OpenRun {
   private closed = false;
 
   constructor(readonly id: string) {
+    this.figures = new Figures(this);
     void this.open();
   }
 
@@ -56,7 +59,7 @@ export class OpenRun {
       run: this.id,
       head: () => this.run.head,
       take: (event) => this.take(event as StoredEvent),
-      delta: (delta) => this.written.set(delta.effect, (this.written.get(delta.effect) ?? 0) + delta.text.length),
+      delta: (delta) => this.writings.delta(delta),
     });
   }
 
@@ -77,7 +80,7 @@ export class OpenRun {
   }
 
   private take(event: StoredEvent): void {
-    if (event.type === 'effect.finished') this.written.delete(event.payload.effect);
+    this.writings.take(event);
     this.feed.push(event);
   }
 }

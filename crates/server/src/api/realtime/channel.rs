@@ -113,7 +113,7 @@ impl Channel {
                         return ChannelInput::Broadcasts(payloads);
                     }
                 }
-                Ok(TailItem::Delta(_) | TailItem::CaughtUp | TailItem::Behind) => {}
+                Ok(TailItem::Delta(_) | TailItem::Written(_) | TailItem::CaughtUp | TailItem::Behind) => {}
                 Ok(TailItem::Gone) | Err(_) => return ChannelInput::Over,
             }
         }

@@ -31,17 +31,33 @@ pub(crate) fn plan() -> Schema {
 
 pub(crate) fn iteration() -> Schema {
     record! { "Iteration":
-        run_id: id(), iteration: count(), status: one_of(["running", "completed"]), summary: text(),
+        run_id: id(), iteration: count(), status: one_of(["running", "completed", "canceled", "failed"]), summary: text(),
         progress: flag(), metrics: nullable(metrics()), artifacts: nullable(made()), started_at: time(),
-        ended_at: nullable(time()),
+        ended_at: nullable(time());
+        running: running(),
     }
+}
+
+/// Only while it works, and only where one run is read: `running_ms` counts up to `at`, and `estimated_cost_usd` is
+/// `cost_usd` with an estimate of the calls in flight.
+pub(crate) fn running() -> Schema {
+    record! { "Running": at: time(), calls: count(), estimated_cost_usd: amount() }
 }
 
 fn made() -> Schema {
     let named_list = || list_of(named("Named", record([("id", id()), ("title", text())], [])));
     record! { "Made":
         created_documents: named_list(), updated_documents: named_list(), created_tasks: named_list(),
-        updated_tasks: named_list(), created_edges: named_list(),
+        updated_tasks: named_list(), created_edges: named_list();
+        tool_results: list_of(result()), executor_results: list_of(result()),
+    }
+}
+
+/// What a call or an executor of an iteration brought.
+fn result() -> Schema {
+    record! { "IterationResult":
+        name: text(), ok: flag(), summary: text();
+        call_id: text(), branch_id: text(), event: count(),
     }
 }
 
@@ -101,8 +117,8 @@ fn node_columns() -> Schema {
         band: list_of(count()), step: list_of(count()), step_id: list_of(nullable(text())),
         generation: list_of(count()), retry_of: list_of(nullable(count())), message: list_of(nullable(text())),
         outcome: list_of(nullable(super::outcome())), error: list_of(nullable(text())),
-        question: list_of(nullable(id())), artifacts: list_of(count()), in_flight: list_of(count()),
-        cost_usd: list_of(amount()), tokens_in: list_of(count()), tokens_out: list_of(count()),
+        question: list_of(nullable(id())), artifacts: list_of(count()), documents: list_of(count()), in_flight: list_of(count()),
+        cost_usd: list_of(amount()), tokens_in: list_of(count()), tokens_out: list_of(count()), tokens_presumed: list_of(count()),
         llm_calls: list_of(count()), tool_calls: list_of(count()), created_ms: list_of(count()),
         started_ms: list_of(nullable(count())), ended_ms: list_of(nullable(count())),
     }

@@ -92,3 +92,14 @@ fn nodes_at_work_stay_visible() {
     let shown = text(&mut tree_view(300), 12, 79);
     assert!(shown.contains("n0 Root") && shown.contains("▶ E n1200 Leaf") && shown.contains("299 done"), "{shown}");
 }
+
+#[test]
+fn t9_a_line_counts_the_tokens_of_lost_attempts_as_the_run_does() {
+    let mut tree_view = TreeView::default();
+    let mut root = node(0, None, "completed", "Root");
+    root.own_metrics =
+        serde_json::from_value(json!({"tokens_in": 20_000, "tokens_out": 3_125, "tokens_presumed": 11_541})).unwrap();
+    tree_view.update(vec![root]);
+    let shown = text(&mut tree_view, 10, 90);
+    assert!(shown.ends_with("34,666 tok"), "{shown}");
+}

@@ -37,6 +37,14 @@ fn a6_a_task_works_the_product_through_pages_and_makes_a_document() {
 }
 
 #[test]
+fn t6_the_report_of_a_task_counts_its_steps() {
+    let shop = Shop::open(clerk());
+    let run = shop.send(TASK, &[]).exits(0).id();
+    let report = shop.home.pleach(&["report", &run]).exits(0).out;
+    assert!(report.contains("2 steps, ") && !report.contains("null"), "{report}");
+}
+
+#[test]
 fn a1_a5_the_next_task_sees_what_the_last_one_saved_and_the_owner_may_restore_it() {
     let shop = Shop::open(clerk());
     shop.send(TASK, &[]).exits(0);

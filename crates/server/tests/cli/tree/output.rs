@@ -32,6 +32,63 @@ fn show_draws_the_tree_with_marks_roles_bands_and_what_was_made() {
 }
 
 #[test]
+fn t7_every_line_of_the_log_says_something_and_names_its_node() {
+    // Given a tree in which most things happened that can
+    let home = Home::bare();
+    let run = home.tree("Move a small bakery", &[]).exits(0).id();
+    // When its log is read, whole and from the middle
+    for (after, least) in [("0", 60), ("40", 20)] {
+        let log = home.pleach(&["log", &run, "--after", after]).exits(0).out;
+        assert!(log.lines().count() > least, "{log}");
+        let events = home.events(&run);
+        for line in log.lines() {
+            // Then every line has a sentence behind its type, and one that belongs to a node calls it by its number
+            let seq: usize = line.split_whitespace().next().and_then(|seq| seq.parse().ok()).expect("a seq");
+            let event = &events[seq - 1];
+            let (_, said) = line.split_once(event["type"].as_str().expect("a type")).expect("its type");
+            assert!(!said.trim().is_empty(), "{line}");
+            let number = said
+                .split(|c: char| !c.is_alphanumeric())
+                .any(|word| word.strip_prefix('n').is_some_and(|digits| digits.parse::<u32>().is_ok()));
+            assert!(number || event["nodeId"].is_null(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn u17_people_read_words_and_times_to_the_second() {
+    // Given a tree whose only node does it itself, and one that asks
+    let home = Home::with(grows(&[&[step("Ask me")]], |request| match request.node() {
+        "Ask me" => Some(asks("Which wood?", None)),
+        "Small thing" => Some(if request.role == "tree_planner" { execute() } else { done("Small thing") }),
+        _ => None,
+    }));
+    let small = home.tree("Small thing", &[]).exits(0).id();
+    let waits = home.pleach(&["run", "Ask about wood", "--kind", "tree", "--wait"]).exits(3);
+    // Then nothing of what a terminal shows is spelled as the log spells it
+    assert!(waits.out.contains("waiting for you"), "{}", waits.out);
+    let asking = home.pleach(&["ls", "--json"]).exits(0).lines()[0]["id"].as_str().expect("an id").to_owned();
+    let shown = [
+        waits.out,
+        home.pleach(&["ls"]).exits(0).out,
+        home.pleach(&["show", &asking]).exits(0).out,
+        home.pleach(&["show", &small, "--node", "n0"]).exits(0).out,
+        home.pleach(&["log", &small]).exits(0).out,
+        home.pleach(&["log", &asking]).exits(0).out,
+    ];
+    for text in &shown {
+        for line in text.lines() {
+            let said = line.split_once("run.waiting_on_user").map_or(line, |(_, said)| said);
+            for spelling in ["waiting_on_user", "user_input", "leaf_decision", ".000Z"] {
+                assert!(!said.contains(spelling), "{spelling} in {line}");
+            }
+            assert!(!said.contains("Z ") && !said.ends_with('Z'), "a time with milliseconds in {line}");
+        }
+    }
+    assert!(shown[3].contains("does it itself: small enough"), "{}", shown[3]);
+}
+
+#[test]
 fn watching_without_a_terminal_prints_events_line_by_line() {
     let home = Home::with(grows(&[&three()], |_| None));
     let said = home.pleach(&["run", "Tell me", "--kind", "tree", "--watch"]).exits(0);

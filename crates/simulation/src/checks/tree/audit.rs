@@ -161,8 +161,12 @@ impl Audit {
             }
             T::ArtifactRead(fact) => {
                 must(fact.by_node_id == id, "16: read by another node")?;
+                let by_tool = node.status == Some(NodeStatus::Executing);
+                must(!node.artifacts.contains(&fact.artifact_id), "16: a receipt for its own artifact")?;
                 let mut children = self.nodes.values().filter(|child| child.parent == Some(id) && !child.replaced);
-                must(children.any(|child| child.readable.contains(&fact.artifact_id)), "16: no child told it to")?;
+                let told = children.any(|child| child.readable.contains(&fact.artifact_id));
+                let registered = || self.nodes.values().any(|other| other.artifacts.contains(&fact.artifact_id));
+                must(told || by_tool && registered(), "16: no child told it to")?;
             }
             T::NodeAggregated(fact) => {
                 must(!node.aggregated, "15: aggregated twice in one generation")?;

@@ -13,6 +13,9 @@ struct Watch {
     live: BTreeSet<NodeId>,
     paused: BTreeSet<NodeId>,
     called: BTreeSet<NodeId>,
+    planned: BTreeSet<NodeId>,
+    /// Nodes with a child.
+    delegated: BTreeSet<NodeId>,
     under_way: BTreeMap<NodeId, BTreeSet<String>>,
 }
 
@@ -23,12 +26,21 @@ pub fn check(log: &RunLog<'_>) {
         let Some(id) = event.node_id else { continue };
         let violation = |why: String| log.violation_at(event, why);
         match &event.fact {
-            Fact::Tree(T::NodeCreated(_) | T::NodeReopened(_)) => drop(watch.live.insert(id)),
+            Fact::Tree(T::NodeCreated(_) | T::NodeReopened(_)) => {
+                watch.live.insert(id);
+                watch
+                    .delegated
+                    .extend(event.parent_node_id.filter(|_| matches!(&event.fact, Fact::Tree(T::NodeCreated(_)))));
+            }
+            Fact::Tree(T::PlanCreated(_)) => drop(watch.planned.insert(id)),
             Fact::Tree(T::NodeCompleted(_) | T::NodeFailed(_)) => drop(watch.live.remove(&id)),
             Fact::Tree(T::NodePaused(_)) => drop(watch.paused.insert(id)),
             Fact::Tree(T::NodeResumed(_)) => drop(watch.paused.remove(&id)),
             Fact::Tree(T::NodeCanceled(fact)) => {
                 watch.live.remove(&id);
+                if watch.paused.contains(&id) {
+                    violation("27: canceled, and still paused".into());
+                }
                 let below = |node: &&NodeId| parents_of_nodes.path(**node).any(|above| above == id);
                 if let Some(left) = watch.live.iter().find(below) {
                     violation(format!("27: canceled, and {left} below it goes on"));
@@ -55,7 +67,8 @@ pub fn check(log: &RunLog<'_>) {
 impl Watch {
     fn disposition(&self, id: NodeId) -> Disposition {
         let under_way = self.under_way.get(&id).is_some_and(|calls| !calls.is_empty());
-        match (under_way, self.called.contains(&id)) {
+        let only_planned = self.planned.contains(&id) && !self.delegated.contains(&id);
+        match (under_way, self.called.contains(&id) && !only_planned) {
             (true, _) => Disposition::InFlightUnknown,
             (false, true) => Disposition::Done,
             (false, false) => Disposition::NotStarted,

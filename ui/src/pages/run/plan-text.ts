@@ -1,0 +1,36 @@
+// What a tree without a plan says in place of it.
+
+import type { NodeRow } from '../../model/run';
+
+type Root = Pick<NodeRow, 'status' | 'role' | 'paused'>;
+
+export function withoutPlan(root: Root | undefined): string {
+  if (!root) return 'No plan yet.';
+  if (root.role === 'executor') return doneItself(root);
+  if (root.paused) return 'The root is paused and has no plan yet.';
+  switch (root.status) {
+    case 'blocked':
+      return 'The root waits for an answer before it plans.';
+    case 'failed':
+      return 'The root failed before it had a plan.';
+    case 'canceled':
+      return 'The root was canceled before it had a plan.';
+    default:
+      return 'The root is planning.';
+  }
+}
+
+function doneItself(root: Root): string {
+  switch (root.status) {
+    case 'blocked':
+      return 'The root does it without a plan, and waits for an answer.';
+    case 'failed':
+      return 'The root tried to do it without a plan, and failed.';
+    case 'canceled':
+      return 'The root was canceled while it did it without a plan.';
+    case 'completed':
+      return 'The root did it without a plan.';
+    default:
+      return 'The root does it without a plan.';
+  }
+}
