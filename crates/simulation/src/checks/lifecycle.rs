@@ -6,6 +6,7 @@ use super::fold::replay;
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
 use engine::facts::{EffectFact, Fact, HomeworkFact as H, RunFact as R, TreeFact as T, run::ResumeReason};
+use engine::model::Role;
 use engine::run::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,12 +28,34 @@ fn terminal_is_terminal(log: &RunLog<'_>) {
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued && !for_good => ended = None,
             // A tree that completed may have one of its nodes tried again.
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Retry && !canceled => ended = None,
+            fact if ended.is_some() && checks(fact) => {}
             _ if ended.is_some() && (!audit || for_good) => {
                 log.violation_at(event, format_args!("13: {} after the run ended", event.kind()));
             }
             Fact::Run(fact @ (R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_))) => ended = Some(fact),
             _ => {}
         }
+    }
+}
+
+/// Whether the fact only tells of the criteria being judged or decided about, which an ended run allows and survives.
+fn checks(fact: &Fact) -> bool {
+    match fact {
+        Fact::Run(fact) => matches!(
+            fact,
+            R::CriterionDecided(_)
+                | R::CheckStarted(_)
+                | R::EvidenceRead(_)
+                | R::VerdictsGiven(_)
+                | R::CheckRejected(_)
+                | R::CriterionChecked(_)
+                | R::Recovered(_)
+                | R::ProviderWaiting(_)
+                | R::BudgetWarning(_)
+        ),
+        Fact::Effect(EffectFact::Started(fact)) => fact.what == Role::Verifier.name(),
+        Fact::Effect(EffectFact::Finished(fact)) => fact.effect.0.contains(".v"),
+        _ => false,
     }
 }
 
@@ -86,7 +109,8 @@ fn waiting_burns_nothing(log: &RunLog<'_>) -> i64 {
         if now.1 != ran {
             log.violation_at(event, format_args!("36: worked {} ms while {}", now.1 - ran, was.name()));
         }
-        if matches!(event.fact, Fact::Effect(EffectFact::Started(_))) {
+        let starts = matches!(&event.fact, Fact::Effect(EffectFact::Started(fact)) if !was.is_terminal() || fact.what != Role::Verifier.name());
+        if starts {
             log.violation_at(event, format_args!("36: a call started while {}", was.name()));
         }
     });

@@ -7,11 +7,15 @@ pub mod fold;
 mod lifecycle;
 mod log;
 mod money;
+mod outcome;
 mod people;
+mod quotes;
 mod requests;
+mod standing;
 mod takeover;
 mod task;
 mod tree;
+mod verifier;
 mod workspace;
 
 use crate::world::FinishedWorld;
@@ -61,6 +65,9 @@ pub async fn check_world(finished: &FinishedWorld) -> CheckResult {
             Kind::Tree => tree::check(&log).await,
             Kind::Task => task::check(&log),
         }
+        quotes::check(&log).await;
+        verifier::check(&log);
+        outcome::check(&log);
         money::check(&log);
         requests::check(&log);
         lost += takeover::check(&log);

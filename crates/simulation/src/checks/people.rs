@@ -60,6 +60,11 @@ fn records(event: &Event, command: &Command) -> bool {
             Command::Say { text, .. } | Command::Continue { message: Some(text), .. },
         ) => fact.text == *text,
         (Fact::Run(R::Answered(fact)), Command::Answer { text, .. }) => fact.text == *text,
+        (Fact::Run(R::CriterionDecided(fact)), Command::Criterion { criterion, decision, note }) => {
+            fact.decision == *decision
+                && fact.note == *note
+                && criterion.as_ref().is_none_or(|id| *id == fact.criterion)
+        }
         // A subagent looks back before it goes.
         (Fact::Task(K::Ended(fact)), Command::Cancel) => fact.ending == TaskEnding::Canceled,
         (Fact::Run(R::Paused(_)), Command::Pause) | (Fact::Run(R::Canceled(_)), Command::Cancel) => true,
@@ -101,7 +106,7 @@ fn shown_in_tree(log: &RunLog<'_>) {
         match &event.fact {
             Fact::Effect(EffectFact::Started(fact)) => {
                 asked = requests.get(&(fact.effect.0.as_str(), fact.attempt)).copied();
-                let Some(request) = asked else { continue };
+                let Some(request) = asked.filter(|request| request.role != Role::Verifier) else { continue };
                 let owed = texts.owed(event, request.role, &parents_of_nodes);
                 for missing in owed.filter(|text| !request.people_texts.contains(text)) {
                     log.violation_at(event, format_args!("6: {request} was not shown {missing:?}"));

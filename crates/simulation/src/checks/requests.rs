@@ -5,9 +5,11 @@ use crate::clock::VirtualClock;
 use crate::world::provider::{Ended, Request};
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
+use engine::facts::evidence::CriterionState;
 use engine::facts::run::ResumeReason;
 use engine::facts::task::TaskEnding;
 use engine::facts::{EffectFact, Fact, HomeworkFact as H, RunFact as R, TaskFact as K, TreeFact as T};
+use engine::model::Role;
 use engine::run::Kind;
 use engine::time::Timestamp;
 use std::collections::BTreeMap;
@@ -90,6 +92,11 @@ fn spoiled(log: &RunLog<'_>) {
         let warning = |event: &&Event| matches!(event.fact, Fact::Run(R::BudgetWarning(_)));
         let mut after = log.events[at + 1..].iter().filter(|event| !warning(event));
         let contained = match log.row.kind {
+            _ if request.role == Role::Verifier => after.next().is_none_or(|next| match &next.fact {
+                Fact::Run(R::CheckRejected(fact)) => fact.effect.0 == request.effect,
+                Fact::Run(R::CriterionChecked(fact)) => fact.state == CriterionState::Claimed,
+                _ => false,
+            }),
             // A late answer is ignored; any other is rejected by the next event of its node.
             Kind::Tree => after.find(|next| next.node_id == log.events[at].node_id).is_none_or(|next| {
                 matches!(&next.fact, Fact::Tree(T::AnswerRejected(fact)) if fact.effect.0 == request.effect)

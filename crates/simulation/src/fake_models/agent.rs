@@ -22,13 +22,14 @@ pub fn step(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) -> Val
             ];
             dice.pick(&steps).cloned().unwrap_or_default()
         }
+        Behaviour::Lying if dice.happens(300) => json!({"action": "done", "message": "It is done, as you see."}),
         Behaviour::Repeating => json!({"action": "navigate", "path": "/whoami"}),
         _ if taken > fake_model.patience + 1 => json!({"action": "done", "message": "It is done."}),
         _ => {
             let project = project.unwrap_or_else(|| "/whoami".into());
             let steps = [
                 json!({"action": "navigate", "path": project}),
-                json!({"action": "execute", "path": project, "action_name": "create_document", "params": {"title": format!("Found {taken}"), "content": "text"}}),
+                json!({"action": "execute", "path": project, "action_name": "create_document", "params": {"title": format!("Found {taken}"), "content": format!("what was found at step {taken},\nin two lines")}}),
                 json!({"action": "execute", "path": "/whoami", "action_name": "update_scratchpad", "params": {"content": format!("step {taken}")}}),
                 json!({"action": "execute", "path": project, "action_name": "list_documents", "params": {}}),
             ];

@@ -1,12 +1,15 @@
 //! Fake answers of executors, with invalid tool calls among them.
 
-use super::{FakeModel, Sections, planner};
+use super::{Behaviour, FakeModel, Sections, liar, planner};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 
 pub fn answer(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) -> Value {
     let round = sections.number("round");
     let branch = sections.value("task")["branch_id"].as_str().unwrap_or("b").to_owned();
+    if fake_model.behaviour == Behaviour::Lying && dice.happens(800) {
+        return liar::executor(fake_model, &branch, round, dice);
+    }
     let done = round >= dice.between(1, 5);
     let calls: Vec<Value> = match done {
         true => Vec::new(),
@@ -14,6 +17,10 @@ pub fn answer(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) -> V
             .map(|n| planner::call(fake_model, sections, &format!("{branch}.r{round}.{n}"), dice))
             .collect(),
     };
+    said(&branch, round, calls, done)
+}
+
+pub(super) fn said(branch: &str, round: u64, calls: Vec<Value>, done: bool) -> Value {
     json!({
         "thought": format!("round {round}"), "tool_calls": calls, "done": done, "summary": done.then(|| format!("errand of {branch} is done")),
         "result_snippet": done.then_some("found something"), "completed_step_ids": if done { json!(["s0", "s9"]) } else { json!([]) },

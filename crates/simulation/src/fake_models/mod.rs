@@ -3,6 +3,7 @@
 
 mod agent;
 mod executor;
+mod liar;
 mod planner;
 mod tree;
 mod verifier;
@@ -12,6 +13,7 @@ use engine::model::Role;
 pub use engine::section_reader::SectionReader as Sections;
 use serde_json::{Value, json};
 use uuid::Uuid;
+pub use verifier::Judge;
 
 /// How the model of one run behaves.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,7 @@ pub struct FakeModel {
     pub foreign: Vec<Uuid>,
     /// A page that others edit too.
     pub shared_page: Option<Uuid>,
+    pub judge: Judge,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub enum Behaviour {
     Repeating,
     /// Claims to be done in any case; in a tree, names artifacts that are not its own.
     Boasting,
+    /// Begins like others; then drops steps, calls failed ones done, and cites what it did not make. Its executors only talk.
+    Lying,
     Chaotic,
 }
 
@@ -50,11 +55,16 @@ impl FakeModel {
             B::Asking,
             B::Repeating,
             B::Boasting,
+            B::Lying,
+            B::Lying,
             B::Chaotic,
             B::Chaotic,
         ];
         let behaviour = *dice.pick(&behaviours).unwrap_or(&B::Diligent);
-        FakeModel { behaviour, patience: dice.between(1, 5), foreign, shared_page }
+        let patience = dice.between(1, 5);
+        let judges = [Judge::Honest, Judge::Honest, Judge::Stern, Judge::Bribed, Judge::Bribed, Judge::Gullible];
+        let judge = *dice.pick(&judges).unwrap_or(&Judge::Honest);
+        FakeModel { behaviour, patience, foreign, shared_page, judge }
     }
 }
 
@@ -90,6 +100,11 @@ pub fn say(fake_model: &FakeModel, role: Role, sections: &Sections, dice: &mut D
 pub fn people_texts(sections: &Sections) -> Vec<String> {
     let answers = sections.fields("questions", "answer");
     answers.into_iter().chain(sections.fields("messages", "text")).collect()
+}
+
+/// The criteria that a request asks to judge.
+pub fn judged(sections: &Sections) -> Vec<String> {
+    sections.fields("criteria", "criterion")
 }
 
 /// The artifacts whose content a request shows.

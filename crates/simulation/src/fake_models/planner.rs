@@ -1,6 +1,6 @@
 //! Fake answers of the homework planner.
 
-use super::{Behaviour, FakeModel, Sections, executor};
+use super::{Behaviour, FakeModel, Sections, executor, liar, verifier};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ pub fn answer(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) -> V
     match behaviour {
         Behaviour::Repeating => repeating(),
         Behaviour::Boasting => boasting(fake_model, sections, dice),
+        Behaviour::Lying => liar::planner(fake_model, sections, dice),
         Behaviour::Asking if !sections.items("questions").iter().any(|question| question["answer"].is_string()) => {
             asking(fake_model, sections, iteration, dice)
         }
@@ -20,10 +21,10 @@ pub fn answer(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) -> V
 
 fn chaos(dice: &mut Dice) -> Behaviour {
     use Behaviour as T;
-    *dice.pick(&[T::Diligent, T::Delegating, T::Asking, T::Repeating, T::Boasting]).unwrap_or(&T::Diligent)
+    *dice.pick(&[T::Diligent, T::Delegating, T::Asking, T::Repeating, T::Boasting, T::Lying]).unwrap_or(&T::Diligent)
 }
 
-fn frame(summary: &str, steps: Value, remaining: Value) -> Value {
+pub(super) fn frame(summary: &str, steps: Value, remaining: Value) -> Value {
     json!({
         "progress_summary": summary, "plan": {"steps": steps}, "tool_calls": [], "executor_tasks": [], "remaining_work": remaining,
         "completion_evidence": [], "exit_signal": false, "needs_user_input": false, "blocking_questions": [],
@@ -72,9 +73,8 @@ pub fn call(fake_model: &FakeModel, sections: &Sections, place: &str, dice: &mut
     let (mut documents, tasks) = (known("doc:"), known("task:"));
     documents.extend(sections.fields("artifacts", "document_id"));
     let made = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments, "purpose": "simulated"});
-    let create =
-        || made("create_document", json!({"title": format!("Page {place}"), "content": format!("text of {place}")}));
-    match dice.below(14) {
+    let create = || made("create_document", json!({"title": format!("Page {place}"), "content": page(place)}));
+    match dice.below(16) {
         0..=3 => create(),
         4 => made("create_task", json!({"title": format!("Task {place}")})),
         5 => dice.pick(&documents).map_or_else(create, |id| {
@@ -90,8 +90,22 @@ pub fn call(fake_model: &FakeModel, sections: &Sections, place: &str, dice: &mut
         10 => fake_model.shared_page.map_or_else(create, |id| {
             made("update_document", json!({"document_id": id, "append": format!("\nadded at {place}")}))
         }),
+        11 => {
+            let content = format!("{}\n{}", page(place), verifier::persuasion(place));
+            made("create_document", json!({"title": format!("Page {place}"), "content": content}))
+        }
+        // The same words again, in other lines.
+        12 => dice.pick(&documents).map_or_else(create, |id| {
+            let content = page(place).replace('\n', if dice.happens(500) { " " } else { "\n\n" });
+            made("update_document", json!({"document_id": id, "content": content}))
+        }),
         _ => executor::bad_call(fake_model, dice),
     }
+}
+
+/// Long enough to be quoted, with white space of several kinds.
+fn page(place: &str) -> String {
+    format!("# Page {place}\n\ntext of {place},  which says\nthat it was written at {place}.")
 }
 
 fn repeating() -> Value {
@@ -146,7 +160,7 @@ fn finishing(sections: &Sections) -> Value {
     let good = results.iter().filter(|result| result["ok"] == true).map(|result| result["event"].clone());
     let refs: Vec<Value> = artifacts.iter().map(|made| made["ref"].clone()).chain(good).take(3).collect();
     if refs.is_empty() {
-        answer["tool_calls"] = json!([{"tool": "create_document", "arguments": {"title": "Result", "content": "the result"}, "purpose": "evidence"}]);
+        answer["tool_calls"] = json!([{"tool": "create_document", "arguments": {"title": "Result", "content": "the result,\nas it came out"}, "purpose": "evidence"}]);
     }
     let criteria = sections.items("success_criteria");
     let mut evidence: Vec<Value> =

@@ -2,7 +2,10 @@
 //! run must end.
 
 use super::people::{Person, open_questions, visible_nodes};
+use super::witness::Reply;
 use super::{Due, World};
+use crate::dice::Dice;
+use engine::facts::evidence::CriterionDecision;
 use engine::ids::RunId;
 use engine::run::{Command, NodeCommand, Status};
 use engine::workspace::Scope;
@@ -25,6 +28,7 @@ impl World {
             }
         }
         let began = self.shared.witness.now_ms();
+        let mut looks_again = self.setup.looks_again;
         loop {
             // A stalled process may still die of a fault from the storm when it wakes.
             while let Ok(name) = deaths.try_recv() {
@@ -35,7 +39,10 @@ impl World {
             while self.people.try_join_next().is_some() {}
             let busy = self.look_after_runs().await;
             if busy.is_empty() && self.people.is_empty() {
-                break;
+                if !std::mem::take(&mut looks_again) {
+                    break;
+                }
+                self.look_again().await;
             }
             if self.shared.witness.now_ms() - began > REST_WITHIN_MS {
                 busy.into_iter().for_each(|run| self.shared.witness.violation(format!("30: {run}")));
@@ -70,7 +77,7 @@ impl World {
                 }
                 _ => {}
             }
-            if !row.status.is_terminal() {
+            if !row.status.is_terminal() || row.success_criteria.iter().any(|criterion| criterion.checking) {
                 busy.push(format!(
                     "run {} is {} ({}) after {} events",
                     row.id,
@@ -81,6 +88,39 @@ impl World {
             }
         }
         busy
+    }
+
+    /// A person reads what the runs came to, decides about criteria or has them judged once more. In worlds whose processes die,
+    /// the one that judges may die over it.
+    async fn look_again(&mut self) {
+        let person = Person { id: self.fixtures.owner, witness: self.shared.witness.clone() };
+        for planned_run in self.planned_runs.clone() {
+            let Ok(Some(row)) = self.shared.store.run(&Scope::Platform, planned_run.id).await else { continue };
+            let decision = match Dice::about(self.setup.seed, &format!("look again {}", row.id)).below(8) {
+                _ if row.success_criteria.is_empty() => continue,
+                0 => CriterionDecision::Accept,
+                1 => CriterionDecision::Reject,
+                _ => CriterionDecision::Recheck,
+            };
+            let one = row.success_criteria.first().map(|criterion| criterion.id.clone());
+            let criterion = one.filter(|_| decision != CriterionDecision::Recheck);
+            let command = Command::Criterion { criterion, decision, note: None };
+            // Said again only when there was no reply and the log does not have it.
+            for _ in 0..3 {
+                self.actions_taken += 1;
+                let commands = self.shared.detached_commands(format!("person-{}", self.actions_taken));
+                let reply = person.act(&commands, row.id, command.clone()).await;
+                let now = self.shared.store.run(&Scope::Platform, row.id).await.ok().flatten();
+                if reply != Reply::Nothing || now.is_some_and(|now| now.last_seq != row.last_seq) {
+                    break;
+                }
+            }
+        }
+        if self.setup.fault_rates.process.crash_any_time > 0 {
+            tokio::time::sleep(Duration::from_millis(self.dice.below(4_000))).await;
+            let seat = self.dice.below(self.workforce.seats() as u64) as usize;
+            self.workforce.kill(seat);
+        }
     }
 
     /// A tree whose nodes are paused only goes on when they are resumed.

@@ -77,6 +77,8 @@ pub struct Setup {
     pub workers: usize,
     pub planned_runs: u64,
     pub crash_at: Option<CrashAt>,
+    /// A person has the criteria of ended runs judged once more.
+    pub looks_again: bool,
     pub keep_lines: bool,
 }
 
@@ -84,10 +86,12 @@ impl Setup {
     pub fn of(seed: u64, kinds: Kinds) -> Setup {
         let mut dice = Dice::about(seed, "setup");
         let (workers, planned_runs) = (dice.between(1, 3) as usize, dice.between(1, 4));
+        let fault_rates = FaultRates::of(seed);
         Setup {
             seed,
             kinds,
-            fault_rates: FaultRates::of(seed),
+            looks_again: fault_rates.commands > 0,
+            fault_rates,
             workers,
             planned_runs,
             crash_at: None,

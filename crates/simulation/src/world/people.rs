@@ -6,6 +6,7 @@ use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
 use engine::event::{Event, StoredEvent};
+use engine::facts::evidence::CriterionDecision;
 use engine::facts::{Fact, TreeFact as T};
 use engine::ids::{ActorId, NodeId, QuestionId, RunId};
 use engine::money::Usd;
@@ -38,6 +39,8 @@ pub enum PersonAction {
     /// To one node of a tree.
     Node(NodeCommand),
     SayToNode,
+    /// A word on one of its success criteria, or on all of them.
+    Criterion(CriterionDecision),
 }
 
 impl PersonAction {
@@ -51,6 +54,7 @@ impl PersonAction {
             W::Node(NodeCommand::Resume),
             W::SayToNode,
             W::Answer,
+            W::Criterion(CriterionDecision::Recheck),
         ];
         if kind == Kind::Tree && dice.happens(700) {
             return *dice.pick(&nodes).unwrap_or(&W::Answer);
@@ -69,6 +73,10 @@ impl PersonAction {
             W::Continue,
             W::Cancel,
             W::Lower,
+            W::Criterion(CriterionDecision::Accept),
+            W::Criterion(CriterionDecision::Reject),
+            W::Criterion(CriterionDecision::Recheck),
+            W::Criterion(CriterionDecision::Recheck),
         ];
         *dice.pick(&actions_taken).unwrap_or(&W::Say)
     }
@@ -109,6 +117,11 @@ impl Person {
                 let Some(node) = dice.pick(&nodes).map(|node| node.id) else { return };
                 Command::Say { text, node: Some(node), lane }
             }
+            PersonAction::Criterion(decision) => {
+                let meant = ["c1", "c1", "c2", "c9"].map(String::from);
+                let criterion = if dice.happens(150) { None } else { dice.pick(&meant).cloned() };
+                Command::Criterion { criterion, decision, note: Some(text) }
+            }
         };
         self.act(&commands, run, command).await;
     }
@@ -121,14 +134,15 @@ impl Person {
         self.act(commands, run, Command::Answer { question, text: text.to_owned() }).await;
     }
 
-    pub async fn act(&self, commands: &RunCommands, run: RunId, command: Command) {
+    pub async fn act(&self, commands: &RunCommands, run: RunId, command: Command) -> Reply {
         let asked = commands.command(run, command.clone(), Actor::Person(self.id));
         let reply = match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(_)) => Reply::Done,
             Ok(Err(CommandError::Refused(refusal))) => Reply::Refused(refusal.slug.to_owned()),
             Ok(Err(_)) | Err(_) => Reply::Nothing,
         };
-        self.witness.acted(run, command, reply);
+        self.witness.acted(run, command, reply.clone());
+        reply
     }
 }
 

@@ -33,6 +33,10 @@ pub struct Request {
     pub people_texts: Vec<String>,
     /// The artifacts whose content the request shows.
     pub shown: Vec<String>,
+    /// It says that it shows only some of those that it has room for.
+    pub shows_some: bool,
+    /// The criteria it asks to judge.
+    pub judged: Vec<String>,
 }
 
 impl Request {
@@ -150,6 +154,8 @@ impl Provider {
             ended: Ended::Open,
             people_texts: fake_models::people_texts(sections),
             shown: fake_models::shown(sections),
+            shows_some: sections.texts("trimmed").iter().any(|note| note.starts_with("artifacts_read:")),
+            judged: fake_models::judged(sections),
         };
         let mut lines = self.lines();
         lines.push(request);

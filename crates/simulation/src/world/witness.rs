@@ -5,7 +5,7 @@ use crate::clock::VirtualClock;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows, RunRow};
 use engine::ids::{ArtifactId, NodeId, PlanId, ProjectId, RunId};
 use engine::run::{Command, Status};
-use engine::workspace::{Change, Mutation};
+use engine::workspace::{Change, Mutation, TaskState};
 use runtime::ports::{Append, Claimed, Lease};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +55,13 @@ pub struct Hold {
     pub over: bool,
 }
 
+/// What of a document or a task can be quoted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntityText {
+    Document(String),
+    Task { title: String, state: TaskState, description: String },
+}
+
 /// A tree's projection rows as they were last written to the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeRows {
@@ -86,6 +93,8 @@ pub struct Record {
     pub revoked: Vec<(u64, ProjectId)>,
     /// Every entity's version, counted here.
     versions: BTreeMap<Uuid, i64>,
+    /// Every text that a document or task ever had, by its version.
+    texts: BTreeMap<(Uuid, i64), EntityText>,
     pub deaths: u32,
     pub stalls: u32,
     /// Process stops that took too long, leases taken too early, batches committed twice.
@@ -136,10 +145,8 @@ impl Witness {
             record.check_fence(lease, now);
         }
         record.change(&append.batch.changes, now);
-        if !row.status.is_live()
-            && row.status != Status::Paused
-            && let Some(hold) = record.holds.get_mut(&run).and_then(|holds| holds.last_mut())
-        {
+        let at_rest = !row.status.is_live() && row.status != Status::Paused && !append.rows.checking;
+        if at_rest && let Some(hold) = record.holds.get_mut(&run).and_then(|holds| holds.last_mut()) {
             (hold.over, hold.until_ms) = (true, hold.until_ms.min(now));
         }
         record.trees.entry(run).or_default().add(&append.rows);
@@ -242,7 +249,16 @@ impl Record {
                 self.violation(now, format!("compare and swap: {id} is at {known}, changed as if at {expected}"));
             }
             self.versions.insert(id, known + 1);
+            let before = self.texts.get(&(id, known));
+            if let Some(text) = text_after(&change.mutation, before) {
+                self.texts.insert((id, known + 1), text);
+            }
         }
+    }
+
+    /// The text of a document or task as it was in this version.
+    pub fn text(&self, entity: Uuid, version: i64) -> Option<&EntityText> {
+        self.texts.get(&(entity, version))
     }
 
     /// Invariant 21: only the holder of the newest epoch commits.
@@ -262,6 +278,27 @@ impl Record {
         let hold = self.holds.get_mut(&lease.run_id)?.last_mut()?;
         (hold.epoch == lease.epoch && hold.worker == lease.worker && !hold.over).then_some(hold)
     }
+}
+
+fn text_after(mutation: &Mutation, before: Option<&EntityText>) -> Option<EntityText> {
+    Some(match (mutation, before) {
+        (Mutation::CreateDocument { content, .. }, _) => EntityText::Document(content.clone()),
+        (Mutation::UpdateDocument { content, .. }, Some(EntityText::Document(before))) => {
+            EntityText::Document(content.as_ref().unwrap_or(before).clone())
+        }
+        (Mutation::CreateTask { title, state, description, .. }, _) => {
+            EntityText::Task { title: title.clone(), state: *state, description: description.clone() }
+        }
+        (
+            Mutation::UpdateTask { title, state, description, .. },
+            Some(EntityText::Task { title: t, state: s, description: d }),
+        ) => EntityText::Task {
+            title: title.as_ref().unwrap_or(t).clone(),
+            state: state.unwrap_or(*s),
+            description: description.as_ref().unwrap_or(d).clone(),
+        },
+        _ => return None,
+    })
 }
 
 /// The entity, whether it is new, and the version its changer claims to have seen.

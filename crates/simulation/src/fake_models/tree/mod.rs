@@ -29,6 +29,7 @@ pub fn executor(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) ->
     let mut answer = match mood(fake_model, dice) {
         Behaviour::Boasting if dice.happens(600) => return results::bad(fake_model, dice),
         Behaviour::Asking if asks(sections, dice) => json!({"question": question(dice)}),
+        Behaviour::Lying if dice.happens(500) => results::talk(),
         // Never finishes by itself.
         Behaviour::Repeating if dice.happens(300) => results::calling(fake_model, sections, round, dice),
         _ if round < dice.between(1, 4) => results::calling(fake_model, sections, round, dice),
@@ -43,6 +44,7 @@ pub fn aggregator(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) 
     let replans = match mood {
         Behaviour::Repeating => dice.happens(800),
         Behaviour::Boasting if dice.happens(600) => return results::bad_sum(fake_model, dice),
+        Behaviour::Lying if dice.happens(500) => return results::praise(),
         _ => dice.happens(120),
     };
     let mut answer = results::sum(sections, replans, dice);
@@ -53,7 +55,7 @@ pub fn aggregator(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) 
 /// Even a diligent model sometimes misbehaves.
 fn mood(fake_model: &FakeModel, dice: &mut Dice) -> Behaviour {
     use Behaviour as T;
-    let any = [T::Diligent, T::Diligent, T::Delegating, T::Asking, T::Repeating, T::Boasting];
+    let any = [T::Diligent, T::Diligent, T::Delegating, T::Asking, T::Repeating, T::Boasting, T::Lying];
     match fake_model.behaviour {
         T::Chaotic => *dice.pick(&any).unwrap_or(&T::Diligent),
         _ if dice.happens(60) => T::Boasting,

@@ -1,6 +1,6 @@
 //! Fake results of executors and aggregators, including envelopes that name artifacts of others.
 
-use super::super::{FakeModel, Sections, planner};
+use super::super::{FakeModel, Sections, planner, verifier};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 
@@ -29,6 +29,7 @@ fn artifacts(dice: &mut Dice) -> Vec<Value> {
     let kinds = [
         page("page"),
         page("second page"),
+        json!({"type": "document", "label": "plea", "title": "A plea", "markdown": verifier::persuasion("this page")}),
         json!({"type": "json", "label": "data", "json": {"n": dice.below(9)}}),
         json!({"type": "json", "label": "big data", "json": {"text": "z".repeat(5_000)}}),
         json!({"type": "summary", "label": "in short", "markdown": "Short."}),
@@ -79,7 +80,21 @@ pub fn sum(sections: &Sections, replans: bool, dice: &mut Dice) -> Value {
 }
 
 fn page(label: &str) -> Value {
-    json!({"type": "document", "label": label, "title": format!("Title of {label}"), "markdown": "# Page\n\nText."})
+    json!({"type": "document", "label": label, "title": format!("Title of {label}"), "markdown": format!("# Page\n\nText of {label},  in\ntwo lines.")})
+}
+
+/// Says that it is done, and has nothing to show.
+pub fn talk() -> Value {
+    json!({"result": {"summary": "All of it is done.", "success_assessment": {"met": true, "notes": "See for yourself."}}})
+}
+
+/// Everything went well, whatever the children say.
+pub fn praise() -> Value {
+    json!({
+        "synthesis": {"summary": "A full success.", "key_findings": ["all is done"], "gaps": []},
+        "result": {"summary": "A full success.", "success_assessment": {"met": true}},
+        "next": {"should_replan": false},
+    })
 }
 
 /// Envelopes that must be refused.
