@@ -63,7 +63,7 @@ CREATE TABLE agent_task_runs (
   agent TEXT,
   agent_id TEXT,
   max_steps BIGINT
-, provider_wait TEXT);
+, provider_wait TEXT, outcome TEXT);
 CREATE TABLE agent_task_steps (
   run_id TEXT NOT NULL,
   step BIGINT NOT NULL,
@@ -146,7 +146,7 @@ CREATE TABLE homework_runs (
   last_seq BIGINT NOT NULL,
   head BLOB NOT NULL,
   terms TEXT NOT NULL
-, agents TEXT, provider_wait TEXT);
+, agents TEXT, provider_wait TEXT, outcome TEXT);
 CREATE TABLE jobs (
   run_id TEXT PRIMARY KEY,
   kind TEXT NOT NULL,
@@ -397,7 +397,7 @@ CREATE TABLE tree_agent_runs (
   last_seq BIGINT NOT NULL,
   head BLOB NOT NULL,
   terms TEXT NOT NULL
-, agents TEXT, provider_wait TEXT);
+, agents TEXT, provider_wait TEXT, outcome TEXT);
 CREATE TABLE webhook_deliveries (
   id TEXT PRIMARY KEY,
   webhook_id TEXT NOT NULL,
