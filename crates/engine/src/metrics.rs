@@ -24,6 +24,9 @@ pub struct Metrics {
     /// The part of all this that checking criteria cost.
     #[serde(skip_serializing_if = "ModelMetrics::is_empty")]
     pub verifier: ModelMetrics,
+    /// The part that the last call cost: the prose of a report, or the reflection of a subagent.
+    #[serde(skip_serializing_if = "ModelMetrics::is_empty")]
+    pub wrap_up: ModelMetrics,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,8 +41,27 @@ pub struct ModelMetrics {
 }
 
 impl ModelMetrics {
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == ModelMetrics::default()
+    }
+
+    pub fn add(&mut self, other: &ModelMetrics) {
+        self.tokens_in += other.tokens_in;
+        self.tokens_out += other.tokens_out;
+        self.tokens_cached += other.tokens_cached;
+        self.cost_usd += other.cost_usd;
+        self.llm_calls += other.llm_calls;
+    }
+
+    /// What is left of it beside `part`.
+    pub fn beyond(&self, part: &ModelMetrics) -> ModelMetrics {
+        ModelMetrics {
+            tokens_in: self.tokens_in.saturating_sub(part.tokens_in),
+            tokens_out: self.tokens_out.saturating_sub(part.tokens_out),
+            tokens_cached: self.tokens_cached.saturating_sub(part.tokens_cached),
+            cost_usd: self.cost_usd.saturating_sub(part.cost_usd),
+            llm_calls: self.llm_calls.saturating_sub(part.llm_calls),
+        }
     }
 
     /// Money and tokens of one attempt; a lost one has no token count of its own.
@@ -65,6 +87,17 @@ impl ModelMetrics {
 }
 
 impl Metrics {
+    /// All models together.
+    pub fn calls(&self) -> ModelMetrics {
+        ModelMetrics {
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            tokens_cached: self.tokens_cached,
+            cost_usd: self.cost_usd,
+            llm_calls: self.llm_calls,
+        }
+    }
+
     /// Money and tokens of one attempt; presumed ones are counted, and shown apart.
     pub fn charge(&mut self, model: &str, settled: &Settled, answered: bool) {
         self.by_model.entry(model.to_owned()).or_default().charge(settled, answered);
@@ -100,6 +133,7 @@ impl Metrics {
             no_progress_streak: self.no_progress_streak,
             by_model: by_model.filter(|(_, used)| !used.is_empty()).collect(),
             verifier: self.verifier.since(&start.verifier),
+            wrap_up: self.wrap_up.since(&start.wrap_up),
         }
     }
 }

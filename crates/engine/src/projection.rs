@@ -321,68 +321,6 @@ pub(crate) fn bare_report(run: &Run, reason: StopReason, detail: &str) -> Value 
     }
 }
 
-/// The report as a person reads it.
-pub fn report_markdown(report: &Value) -> String {
-    let text = |key: &str| report[key].as_str().unwrap_or_default().to_owned();
-    let list = |key: &str| -> Vec<String> {
-        report[key]
-            .as_array()
-            .map(|items| items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
-            .unwrap_or_default()
-    };
-    let mut out = format!("# {}\n\n{}\n", text("title"), text("summary"));
-    let mut section = |title: &str, lines: Vec<String>| {
-        if !lines.is_empty() {
-            out.push_str(&format!("\n## {title}\n\n"));
-            lines.iter().for_each(|line| out.push_str(&format!("- {line}\n")));
-        }
-    };
-    section("Findings", list("findings"));
-    section("Not done", list("not_done"));
-    section("Never shown", list(unshown::REPORT_KEY).iter().map(|text| unshown::sentence(text)).collect());
-    let evidence = report["evidence"].as_array().cloned().unwrap_or_default();
-    section("Criteria", evidence.iter().map(criterion_line).collect());
-    let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
-    section(
-        "Documents and tasks",
-        artifacts
-            .iter()
-            .map(|made| {
-                format!("{} ({})", made["title"].as_str().unwrap_or_default(), made["ref"].as_str().unwrap_or_default())
-            })
-            .collect(),
-    );
-    let metrics = &report["metrics"];
-    section(
-        "How it ended",
-        vec![
-            format!("{}: {}", text("stop_reason"), text("stop_detail")),
-            format!("{}, {} model calls, {} tool calls", extent(report), metrics["llm_calls"], metrics["tool_calls"]),
-            format!("{} tokens in, {} out, {} USD", metrics["tokens_in"], metrics["tokens_out"], metrics["cost_usd"]),
-        ],
-    );
-    out
-}
-
-/// How far the run got: iterations, nodes or steps.
-fn extent(report: &Value) -> String {
-    match report["nodes"].as_object() {
-        Some(nodes) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),
-        None => format!("{} iterations", report["iterations"]),
-    }
-}
-
-fn criterion_line(item: &Value) -> String {
-    let refs = item["verified"]["refs"]
-        .as_array()
-        .map(|refs| refs.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
-    let text = item["text"].as_str().unwrap_or_default();
-    match refs {
-        Some(refs) => format!("{} {text}: verified by {refs}", item["criterion"].as_str().unwrap_or_default()),
-        None => format!("{} {text}: not verified", item["criterion"].as_str().unwrap_or_default()),
-    }
-}
-
 /// The batch that marks a run failed when its log cannot be folded: built from its row alone.
 pub fn fail_unreadable(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
     let now = now.max(row.updated_at);

@@ -3,7 +3,7 @@
 use super::effect_id::EffectPosition;
 use super::state::{
     Branch, CitableEntity, CitableResult, CurrentIteration, DocumentExcerpt, DroppedStep, Executor, ExecutorOutcome,
-    FailedBranch, LastIteration, Phase, State, TaskNotRun, Workspace,
+    FailedBranch, FailedTool, LastIteration, Phase, State, TaskNotRun, Workspace,
 };
 use crate::calls::{CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
@@ -23,6 +23,7 @@ const MAX_HISTORY_LINES: usize = 40;
 const MAX_ARTIFACTS: usize = 50;
 const MAX_BRANCHES: usize = 30;
 const MAX_TOTALS: usize = 200;
+const MAX_FAILED_TOOLS: usize = 20;
 const MAX_TEXTS: usize = 6;
 /// All texts together are about what fits the request of the report.
 const MAX_TEXT_CHARS: usize = 6_000;
@@ -88,6 +89,7 @@ impl State {
             HomeworkFact::ToolCallResult(fact) => {
                 self.answered(fact, event.seq);
                 self.made_good(fact);
+                self.tool_ended(fact);
             }
             HomeworkFact::RepairAttempted(_) => self.current.repaired = true,
             HomeworkFact::ExecutorStarted(fact) => self.executor_started(shared, fact),
@@ -107,7 +109,7 @@ impl State {
                 self.repeats = fact.repeats;
                 self.barred = Some(fact.actions.clone());
             }
-            HomeworkFact::ReplanForced(_) => {}
+            HomeworkFact::ReplanForced(fact) => self.replans.push(fact.iteration),
             HomeworkFact::ExitRefused(fact) => self.refused_exit = fact.reasons.clone(),
             HomeworkFact::ScratchpadAppended(fact) => {
                 self.entries.push_back(fact.markdown.clone());
@@ -178,7 +180,8 @@ impl State {
     /// Steps that were not done and are missing, by id and by title; one that comes back is no longer dropped.
     fn steps_dropped(&mut self, fact: &PlanUpdated) {
         let stays = |id: &str, title: &str| fact.steps.iter().any(|step| step.id == id || step.title == title);
-        let known = |step: &&HomeworkStep| self.plan.steps.iter().any(|old| old.id == step.id || old.title == step.title);
+        let known =
+            |step: &&HomeworkStep| self.plan.steps.iter().any(|old| old.id == step.id || old.title == step.title);
         let replaced = fact.steps.iter().any(|step| !known(&step));
         self.dropped.retain(|step| !stays(&step.id, &step.title));
         let gone = self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done);
@@ -199,13 +202,35 @@ impl State {
         }
     }
 
+    /// The newest call of a tool says how it stands.
+    fn tool_ended(&mut self, fact: &ToolCallResult) {
+        match fact.ok {
+            true => drop(self.failed_tools.remove(&fact.tool)),
+            false => {
+                let failed = FailedTool { iteration: self.iteration, error: fact.summary.clone() };
+                self.failed_tools.insert(fact.tool.clone(), failed);
+                // Models call tools that do not exist by any number of names.
+                if self.failed_tools.len() > MAX_FAILED_TOOLS {
+                    let oldest = self.failed_tools.iter().min_by_key(|(_, failed)| failed.iteration);
+                    let oldest = oldest.map(|(tool, _)| tool.clone());
+                    oldest.and_then(|tool| self.failed_tools.remove(&tool));
+                }
+            }
+        }
+    }
+
     /// The newest executor of a branch, or of a step, says how it stands.
     fn branch_ended(&mut self, fact: &ExecutorFinished, task: &ExecutorTask) {
         let step = task.step_id.clone();
         let same = |of: &Option<String>| step.is_some() && *of == step;
         self.failed_branches.retain(|branch, failed| *branch != fact.branch_id && !same(&failed.step_id));
         if let Some(error) = &fact.error {
-            let failed = FailedBranch { iteration: fact.iteration, step_id: step, title: task.title.clone(), error: error.clone() };
+            let failed = FailedBranch {
+                iteration: fact.iteration,
+                step_id: step,
+                title: task.title.clone(),
+                error: error.clone(),
+            };
             self.failed_branches.insert(fact.branch_id.clone(), failed);
         }
     }
@@ -303,6 +328,7 @@ impl State {
     }
 
     fn completed(&mut self, fact: &IterationCompleted) {
+        self.in_iterations.add(&fact.metrics.calls());
         let Some(planned) = self.current.planned.take() else { return self.completed_without_plan(fact) };
         let (remaining_work, actions) = (planned.remaining_work, planned.actions);
         let repeats_last = self.last.as_ref().is_some_and(|last| {

@@ -8,7 +8,7 @@ use crate::effect::EffectId;
 use crate::facts::homework::{ExecutorTask, Planned, Progress, Verdict, VerifiedEvidence};
 use crate::ids::{DocumentId, MessageId};
 use crate::lessons::LessonRef;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ModelMetrics};
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,15 @@ pub struct State {
     pub dropped: Vec<DroppedStep>,
     /// Work of executors that failed and that nothing has made good since, by branch.
     pub failed_branches: BTreeMap<String, FailedBranch>,
+    /// Tools whose last call failed.
+    #[serde(default)]
+    pub failed_tools: BTreeMap<String, FailedTool>,
+    /// The iterations in which a replan was forced.
+    #[serde(default)]
+    pub replans: Vec<u32>,
+    /// What the closed iterations used, all together.
+    #[serde(default)]
+    pub in_iterations: ModelMetrics,
     /// Criteria that a check has verified once: doing so again is no progress.
     pub verified_criteria: BTreeSet<String>,
     /// Steps whose end has counted as progress.
@@ -135,6 +144,12 @@ pub struct FailedBranch {
     pub iteration: u32,
     pub step_id: Option<String>,
     pub title: String,
+    pub error: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedTool {
+    pub iteration: u32,
     pub error: String,
 }
 

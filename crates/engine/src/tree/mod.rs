@@ -17,6 +17,7 @@ mod execute;
 pub mod node;
 pub mod plan;
 mod planning;
+mod report;
 mod request;
 mod results;
 pub mod state;

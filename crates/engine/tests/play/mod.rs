@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // Each test file uses its own part of the stage.
 
+mod checks;
 pub(crate) mod view;
 
 use engine::actor::Actor;
@@ -180,12 +181,13 @@ impl Play {
     /// A built-in tool, done at once.
     pub(crate) fn perform(&mut self, effect: &EffectId) {
         let attempt = self.run.inline_attempt(effect, self.now).expect("the work");
-        let denied = match &attempt.work {
-            Work::Tool(call) => self.denied.get(&call.tool).cloned(),
-            Work::Model(_) | Work::Check(_) => None,
+        let outcome = match &attempt.work {
+            Work::Check(work) => checks::perform(self, work),
+            Work::Tool(call) if self.denied.contains_key(&call.tool) => {
+                ToolOutcome { result: Err(self.denied[&call.tool].clone()), mutations: Vec::new() }
+            }
+            Work::Tool(_) | Work::Model(_) => tool(&attempt),
         };
-        let outcome =
-            denied.map_or_else(|| tool(&attempt), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
         self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
         self.commit();
     }

@@ -13,6 +13,7 @@ mod misbehaving_models;
 #[path = "../play/mod.rs"]
 mod play;
 mod random;
+mod reports;
 mod results;
 mod rules;
 mod scale;

@@ -5,6 +5,7 @@ pub(crate) mod event_lines;
 pub(crate) mod live;
 pub(crate) mod live_state;
 pub(crate) mod node;
+pub(crate) mod report;
 pub(crate) mod show;
 pub(crate) mod style;
 pub(crate) mod summary;
@@ -14,6 +15,7 @@ pub(crate) mod tree_view;
 pub(crate) use criteria::{criteria, status, status_words};
 
 use engine::batch::RunRow;
+use engine::metrics::Metrics;
 use engine::money::Usd;
 use engine::run::Status;
 use serde_json::Value;
@@ -80,6 +82,15 @@ impl std::fmt::Display for Limit {
     }
 }
 
+/// What was spent, in the few columns a list has; nobody is told that an unknown price is nothing.
+pub(crate) fn cost(used: &Metrics) -> String {
+    match (used.cost_known, used.cost_usd) {
+        (true, cost) => cost.to_string(),
+        (false, Usd(0)) => "unknown".into(),
+        (false, cost) => format!("≥ {cost}"),
+    }
+}
+
 /// Cost, tokens and time with the budgets of the run.
 pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
     let used = &run.metrics;
@@ -92,11 +103,7 @@ pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
     let time = |ms: f64| duration(ms as i64);
     let whole = |count: f64| thousands(count as u64);
     vec![
-        Limit {
-            name: "cost",
-            used: if known { money(cost) } else { "unknown".into() },
-            of: if known { of("max_cost_usd", cost, &money) } else { None },
-        },
+        Limit { name: "cost", used: self::cost(used), of: if known { of("max_cost_usd", cost, &money) } else { None } },
         Limit { name: "tokens", used: whole(tokens), of: of("max_tokens", tokens, &whole) },
         Limit { name: "time", used: time(running), of: of("max_wall_ms", running, &time) },
     ]

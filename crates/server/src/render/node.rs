@@ -47,8 +47,8 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     let took = node.started_at.map(|start| duration(node.ended_at.unwrap_or(node.updated_at).since(start)));
     lines.push(format!(
         "spent      {} and {} tokens in {} calls, all nodes below included{}",
-        node.metrics.cost_usd,
-        node.metrics.tokens_in + node.metrics.tokens_out,
+        engine::report::price(node.metrics.cost_usd, node.metrics.cost_known),
+        node.metrics.tokens_in + node.metrics.tokens_out + node.metrics.tokens_presumed,
         node.metrics.llm_calls,
         took.map(|took| format!("; {took}")).unwrap_or_default()
     ));

@@ -153,7 +153,7 @@ impl<'a> Parts<'a> {
             branch.failed_below + usize::from(itself)
         };
         let own = &node.own_metrics;
-        let tokens = own.tokens_in + own.tokens_out;
+        let tokens = own.tokens_in + own.tokens_out + own.tokens_presumed;
         Branch {
             node,
             below: children.iter().map(|child| child.below + 1).sum(),
