@@ -29,6 +29,7 @@ pub mod money;
 pub mod projection;
 pub mod prompt;
 pub mod prompts;
+pub mod report;
 pub mod request;
 pub mod role_schema;
 pub mod run;

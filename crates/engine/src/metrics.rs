@@ -28,6 +28,9 @@ pub struct Metrics {
     /// Of a homework run: what no iteration used, which is the call for its report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside_iterations: Option<Box<Metrics>>,
+    /// The part that the last call cost: the prose of a report, or the reflection of a subagent.
+    #[serde(skip_serializing_if = "ModelMetrics::is_empty")]
+    pub wrap_up: ModelMetrics,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,8 +45,27 @@ pub struct ModelMetrics {
 }
 
 impl ModelMetrics {
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == ModelMetrics::default()
+    }
+
+    pub fn add(&mut self, other: &ModelMetrics) {
+        self.tokens_in += other.tokens_in;
+        self.tokens_out += other.tokens_out;
+        self.tokens_cached += other.tokens_cached;
+        self.cost_usd += other.cost_usd;
+        self.llm_calls += other.llm_calls;
+    }
+
+    /// What is left of it beside `part`.
+    pub fn beyond(&self, part: &ModelMetrics) -> ModelMetrics {
+        ModelMetrics {
+            tokens_in: self.tokens_in.saturating_sub(part.tokens_in),
+            tokens_out: self.tokens_out.saturating_sub(part.tokens_out),
+            tokens_cached: self.tokens_cached.saturating_sub(part.tokens_cached),
+            cost_usd: self.cost_usd.saturating_sub(part.cost_usd),
+            llm_calls: self.llm_calls.saturating_sub(part.llm_calls),
+        }
     }
 
     /// Money and tokens of one attempt; a lost one has no token count of its own.
@@ -80,6 +102,17 @@ pub struct Running {
 }
 
 impl Metrics {
+    /// All models together.
+    pub fn calls(&self) -> ModelMetrics {
+        ModelMetrics {
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            tokens_cached: self.tokens_cached,
+            cost_usd: self.cost_usd,
+            llm_calls: self.llm_calls,
+        }
+    }
+
     /// Money and tokens of one attempt; presumed ones are counted, and shown apart.
     pub fn charge(&mut self, model: &str, settled: &Settled, answered: bool) {
         self.by_model.entry(model.to_owned()).or_default().charge(settled, answered);
@@ -107,13 +140,10 @@ impl Metrics {
         self.llm_calls += other.llm_calls;
         self.tool_calls += other.tool_calls;
         for (model, used) in &other.by_model {
-            let sum = self.by_model.entry(model.clone()).or_default();
-            sum.tokens_in += used.tokens_in;
-            sum.tokens_out += used.tokens_out;
-            sum.tokens_cached += used.tokens_cached;
-            sum.cost_usd += used.cost_usd;
-            sum.llm_calls += used.llm_calls;
+            self.by_model.entry(model.clone()).or_default().add(used);
         }
+        self.verifier.add(&other.verifier);
+        self.wrap_up.add(&other.wrap_up);
     }
 
     /// All tokens, those of lost attempts included.
@@ -142,6 +172,7 @@ impl Metrics {
             outside_iterations: None,
             by_model: by_model.filter(|(_, used)| !used.is_empty()).collect(),
             verifier: self.verifier.since(&start.verifier),
+            wrap_up: self.wrap_up.since(&start.wrap_up),
         }
     }
 }

@@ -85,7 +85,14 @@ fn h3_p3_p6_a_run_plans_delegates_and_completes_on_verified_evidence() {
     assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
     assert_eq!(play.run.iteration(), 3);
     let report = play.run.shared.report.clone().expect("a report");
-    assert_eq!(report["evidence"][0]["verified"]["criterion"], "c1");
+    assert_eq!(
+        (&report["evidence"][0]["state"], &report["evidence"][0]["verified"]),
+        (&json!("claimed"), &json!(null))
+    );
+    assert!(
+        report["evidence"][0]["refs"][0].as_str().is_some_and(|reference| reference.starts_with("doc:")),
+        "{report}"
+    );
     assert_eq!(report["what_changed"]["created_documents"].as_array().map(Vec::len), Some(2));
     assert_eq!(
         play.kinds().iter().filter(|kind| **kind == "homework.scratchpad_appended").count(),

@@ -200,7 +200,8 @@ impl Pages<'_> {
 
     async fn run(&self, id: RunId) -> Result<Option<Page>, StoreError> {
         let scope = &self.reader.scope;
-        let Some(run) = self.store.run(scope, id).await? else { return Ok(None) };
+        let Some(mut run) = self.store.run(scope, id).await? else { return Ok(None) };
+        engine::report::refresh(&mut run);
         let title: String = engine::lines::lines(&run.objective).next().unwrap_or_default().chars().take(120).collect();
         let mut page = Page::new(200, PageSubject::Run(id), title)
             .fact("kind", run.kind.name())
@@ -210,7 +211,7 @@ impl Pages<'_> {
             .fact("stop_reason", run.stop_reason.map(|reason| reason.name()))
             .fact("iteration", run.iteration)
             .fact("created_at", run.created_at.to_string())
-            .fact("cost_usd", run.metrics.cost_usd.dollars())
+            .fact("cost_usd", run.metrics.cost_known.then(|| run.metrics.cost_usd.dollars()))
             .paragraph(QUOTED_NOTICE)
             .section("Objective", &quoted(&run.objective));
         if let Some(agent) = &run.agent {
@@ -235,7 +236,7 @@ impl Pages<'_> {
             page = page.section("Open questions", &open.concat());
         }
         if !run.report.is_null() {
-            page = page.section("Report", &quoted(&engine::projection::report_markdown(&run.report)));
+            page = page.section("Report", &quoted(&engine::report::markdown(&run.report)));
         }
         Ok(Some(page))
     }

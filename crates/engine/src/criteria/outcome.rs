@@ -14,7 +14,7 @@ impl Shared {
         Some(self.end_state.map_or(RunOutcome::Claimed, |end| self.outcome_of(status, end)))
     }
 
-    fn outcome_of(&self, status: Status, end: EndState) -> RunOutcome {
+    pub(crate) fn outcome_of(&self, status: Status, end: EndState) -> RunOutcome {
         let completed = status == Status::Completed;
         let unmet = self.criteria.iter().any(|criterion| {
             matches!(criterion.state, CriterionState::Open | CriterionState::Refuted | CriterionState::Rejected)

@@ -4,7 +4,7 @@ use super::effect_id::EffectPosition;
 use super::entry::{self, Closing};
 use super::state::{
     Branch, CitableEntity, CitableResult, CurrentIteration, DocumentExcerpt, DroppedStep, Executor, ExecutorOutcome,
-    FailedBranch, LastIteration, LastOutcome, Phase, State, TaskNotRun, Workspace,
+    FailedBranch, FailedTool, LastIteration, LastOutcome, Phase, State, TaskNotRun, Workspace,
 };
 use super::summary::ITERATIONS_PER_SUMMARY;
 use crate::calls::{self, CallResult, RecordedCall, RejectedAnswer};
@@ -28,6 +28,7 @@ const MAX_TAIL_CHARS: usize = 4_000;
 const MAX_BRANCH_ARTIFACTS: usize = 20;
 const MAX_HEARD: usize = 40;
 const MAX_TOTALS: usize = 200;
+const MAX_FAILED_TOOLS: usize = 20;
 const MAX_TEXTS: usize = 6;
 /// All texts together are about what fits the request of the report.
 const MAX_TEXT_CHARS: usize = 6_000;
@@ -123,6 +124,7 @@ impl State {
             HomeworkFact::ToolCallResult(fact) => {
                 self.answered(fact, event.seq);
                 self.made_good(fact);
+                self.tool_ended(fact);
             }
             HomeworkFact::RepairAttempted(_) => self.current.repaired = true,
             HomeworkFact::ExecutorStarted(fact) => self.executor_started(shared, fact),
@@ -142,7 +144,10 @@ impl State {
                 self.repeats = fact.repeats;
                 self.barred = Some(fact.actions.clone());
             }
-            HomeworkFact::ReplanForced(fact) => self.current.replan_forced = fact.actions.clone(),
+            HomeworkFact::ReplanForced(fact) => {
+                self.current.replan_forced = fact.actions.clone();
+                self.replans.push(fact.iteration);
+            }
             HomeworkFact::ExitRefused(fact) => self.refused_exit = fact.reasons.clone(),
             HomeworkFact::ScratchpadAppended(fact) => {
                 self.entries.push_back(fact.markdown.clone());
@@ -244,6 +249,23 @@ impl State {
         let iteration = self.iteration;
         if fact.ok && !crate::lessons::is_memory(&fact.tool) {
             self.failed_branches.retain(|_, failed| failed.iteration >= iteration || failed.step_id.is_none());
+        }
+    }
+
+    /// The newest call of a tool says how it stands.
+    fn tool_ended(&mut self, fact: &ToolCallResult) {
+        match fact.ok {
+            true => drop(self.failed_tools.remove(&fact.tool)),
+            false => {
+                let failed = FailedTool { iteration: self.iteration, error: fact.summary.clone() };
+                self.failed_tools.insert(fact.tool.clone(), failed);
+                // Models call tools that do not exist by any number of names.
+                if self.failed_tools.len() > MAX_FAILED_TOOLS {
+                    let oldest = self.failed_tools.iter().min_by_key(|(_, failed)| failed.iteration);
+                    let oldest = oldest.map(|(tool, _)| tool.clone());
+                    oldest.and_then(|tool| self.failed_tools.remove(&tool));
+                }
+            }
         }
     }
 

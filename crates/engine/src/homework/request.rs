@@ -229,7 +229,7 @@ impl State {
     pub(super) fn report_request(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
         out.share(2).add("objective", &shared.brief.objective);
-        out.add_some("success_criteria", &shared.brief.success_criteria);
+        out.share(2).add_some("criteria", &criteria_states(shared));
         if let Some(crate::facts::homework::Verdict::Stop { reason, detail }) = self.verdict() {
             let status: Status = reason.status();
             out.add(
@@ -237,6 +237,8 @@ impl State {
                 json!({ "status": status, "stop_reason": reason, "detail": detail, "iterations": self.iteration }),
             );
         }
+        out.add_some("failed", &self.failures());
+        out.add_some("dropped", &self.dropped.iter().map(super::report::dropped).collect::<Vec<_>>());
         out.add_some("evidence", &self.evidence.values().collect::<Vec<_>>());
         out.newest("artifacts", &self.made.iter().collect::<Vec<_>>());
         out.share(6).newest("documents", &self.written.iter().collect::<Vec<_>>());
@@ -252,6 +254,14 @@ impl State {
         out.newest("questions", &prompt::questions(shared));
         out
     }
+}
+
+/// What was checked of each criterion, so that the report claims no more.
+fn criteria_states(shared: &Shared) -> Vec<Value> {
+    let states = shared.criteria.iter().map(|criterion| {
+        json!({ "id": criterion.id, "text": criterion.text, "state": criterion.state, "reason": criterion.reason })
+    });
+    states.collect()
 }
 
 fn shown_branch(branch: &Branch, with_entries: bool) -> Value {

@@ -49,6 +49,12 @@ pub struct State {
     pub dropped: Vec<DroppedStep>,
     /// Work of executors that failed and that nothing has made good since, by the step or the branch it was.
     pub failed_branches: BTreeMap<String, FailedBranch>,
+    /// Tools whose last call failed.
+    #[serde(default)]
+    pub failed_tools: BTreeMap<String, FailedTool>,
+    /// The iterations in which a replan was forced.
+    #[serde(default)]
+    pub replans: Vec<u32>,
     /// Criteria that a check has verified once: doing so again is no progress.
     pub verified_criteria: BTreeSet<String>,
     /// Steps that were done when an iteration ended: their end counts as progress no more.
@@ -153,6 +159,12 @@ pub struct FailedBranch {
     pub iteration: u32,
     pub step_id: Option<String>,
     pub title: String,
+    pub error: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedTool {
+    pub iteration: u32,
     pub error: String,
 }
 

@@ -30,13 +30,13 @@ impl State {
             found: bounded(
                 found.map(|(of, finished)| format!("{}: {}", of.task.title, line(&finished.snippet))).collect(),
             ),
-            failed: bounded(self.failures(closing)),
+            failed: bounded(self.failures_in(closing)),
             plan: bounded(entry::step_changes(self)),
             learned: bounded(learned.chain(refused).chain(self.repeated(closing)).collect()),
         }
     }
 
-    fn failures(&self, closing: &Closing<'_>) -> Vec<String> {
+    fn failures_in(&self, closing: &Closing<'_>) -> Vec<String> {
         let current = &self.current;
         let lost = closing.lost.map(|why| format!("there was no usable answer of the planner: {}", line(why)));
         let broken_off = match closing.verdict {

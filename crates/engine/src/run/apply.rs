@@ -200,6 +200,7 @@ impl Shared {
             && let Some(old) = self.messages.iter().position(|message| message.delivered)
         {
             self.messages.remove(old);
+            self.older_messages += 1;
         }
     }
 
@@ -262,8 +263,12 @@ impl Shared {
             Some(model) => {
                 let answered = finished.outcome == FinishedAs::Ok;
                 self.metrics.charge(model, &finished.settled, answered);
-                if flight.role() == Some(Role::Verifier) {
-                    self.metrics.verifier.charge(&finished.settled, answered);
+                match flight.role() {
+                    Some(Role::Verifier) => self.metrics.verifier.charge(&finished.settled, answered),
+                    Some(Role::HomeworkReport | Role::AgentReflection) => {
+                        self.metrics.wrap_up.charge(&finished.settled, answered)
+                    }
+                    _ => {}
                 }
             }
             // An error text comes from outside too.

@@ -226,7 +226,7 @@ impl Run {
 
     fn refuse(&mut self, effect: &EffectId, limit: Exhausted, now: Timestamp) {
         let reason = StopReason::from(limit);
-        let error = format!("{}: no room for this call within the limit", reason.name());
+        let error = format!("{}: {}", reason.name(), crate::report::words::NO_ROOM);
         // A check that has no room is left out, and the work goes on.
         let exhausted = Some(limit).filter(|_| !self.shared.is_check_effect(effect));
         self.warn_of_limits(exhausted, now);

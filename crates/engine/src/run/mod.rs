@@ -302,6 +302,7 @@ impl Run {
         let mut fact = fact.into();
         self.shared.name_unshown(&mut fact);
         self.shared.name_outcome(&mut fact, || self.rules().end_state(&self.shared));
+        self.shared.finish_report(&mut fact, || self.rules().end_state(&self.shared));
         let Some(payload) = fact.encode() else { return };
         let mut event = Event {
             run_id: self.shared.id,

@@ -43,6 +43,9 @@ pub struct Shared {
     pub tainted: bool,
     pub questions: Vec<Question>,
     pub messages: Vec<UserMessage>,
+    /// Messages that were shown and are no longer among them.
+    #[serde(default)]
+    pub older_messages: u32,
     pub provider_wait: Option<ProviderWaiting>,
     /// A person wants the provider tried now, even if it is parked.
     #[serde(default)]
@@ -141,6 +144,7 @@ impl Shared {
             tainted: false,
             questions: Vec::new(),
             messages: Vec::new(),
+            older_messages: 0,
             provider_wait: None,
             probe_wanted: false,
             exhausted: None,

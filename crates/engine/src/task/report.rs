@@ -5,8 +5,8 @@ use crate::criteria::MAX_REFS;
 use crate::facts::evidence::{Citation, EndState};
 use crate::facts::run::{Canceled, Completed, Ended, Failed, ReportCreated, Stopped};
 use crate::facts::task::StepAction;
+use crate::report::{Account, Failure, Made, words};
 use crate::run::{Facts, Shared, Status, StopReason, headline};
-use crate::workspace::Named;
 use serde_json::{Value, json};
 
 impl State {
@@ -33,8 +33,8 @@ impl State {
 
     /// For every criterion, the newest of what the task created or changed.
     fn citations(&self, shared: &Shared) -> Vec<Citation> {
-        let refs = self.refs().into_iter().rev().filter_map(|made| made["ref"].as_str().map(str::to_owned));
-        let refs: Vec<String> = refs.take(MAX_REFS).collect();
+        let refs: Vec<String> =
+            self.made_oldest_first().into_iter().rev().map(|made| made.reference).take(MAX_REFS).collect();
         let undecided = shared.criteria.iter().filter(|criterion| !criterion.is_decided_by_person());
         undecided.map(|criterion| Citation { criterion: criterion.id.clone(), refs: refs.clone() }).collect()
     }
@@ -49,12 +49,35 @@ impl State {
         }
     }
 
-    /// What the task created or changed, as reports cite it.
-    fn refs(&self) -> Vec<Value> {
-        let documents = self.made.created_documents.iter().chain(&self.made.updated_documents);
-        let tasks = self.made.created_tasks.iter().chain(&self.made.updated_tasks);
-        let cited = |kind: &str, named: &Named| json!({ "ref": format!("{kind}:{}", named.id), "title": named.title });
-        documents.map(|named| cited("doc", named)).chain(tasks.map(|named| cited("task", named))).collect()
+    /// What the task created or changed, oldest first.
+    fn made_oldest_first(&self) -> Vec<Made> {
+        let created = self.made.created_documents.iter().map(|named| ("doc", named, false));
+        let updated = self.made.updated_documents.iter().map(|named| ("doc", named, true));
+        let created = created.chain(self.made.created_tasks.iter().map(|named| ("task", named, false)));
+        let updated = updated.chain(self.made.updated_tasks.iter().map(|named| ("task", named, true)));
+        let mut all: Vec<Made> = Vec::new();
+        for (kind, named, changed) in created.chain(updated) {
+            let made = Made { changed, ..Made::of_reference(&format!("{kind}:{}", named.id), &named.title) };
+            if !all.iter().any(|known| known.reference == made.reference) {
+                all.push(made);
+            }
+        }
+        all
+    }
+
+    /// What was tried and, when it was tried last, did not work.
+    fn failures(&self) -> Vec<Failure> {
+        let mut failures: Vec<Failure> = Vec::new();
+        for step in &self.steps {
+            let Some(result) = &step.result else { continue };
+            let title = step.headline();
+            failures.retain(|known| known.title != title);
+            if !result.ok {
+                let why = words::reason(&result.summary);
+                failures.push(Failure { kind: "step", title, state: "failed", why, ..Failure::default() });
+            }
+        }
+        failures
     }
 
     pub(crate) fn report(&self, shared: &Shared, reason: StopReason, detail: &str) -> Value {
@@ -62,25 +85,20 @@ impl State {
             let last = self.steps.last().filter(|step| step.action == action);
             last.and_then(|step| step.message.clone())
         };
-        let not_done: Vec<&str> = if reason == StopReason::Completed { Vec::new() } else { vec![detail] };
-        json!({
-            "title": headline(&shared.brief.objective),
-            "summary": said(StepAction::Done).or_else(|| said(StepAction::Error)).unwrap_or_else(|| detail.to_owned()),
-            "findings": [],
-            "evidence": [],
-            "artifacts": self.refs(),
-            "questions": shared.questions,
-            "not_done": not_done,
-            "prose_by": "platform",
-            "objective": shared.brief.objective,
-            "status": reason.status(),
-            "stop_reason": reason,
-            "stop_detail": detail,
-            "agent": shared.brief.agent.as_ref().map(|agent| &agent.handle),
-            "steps": self.actions(),
-            "what_changed": self.made,
-            "metrics": shared.metrics,
-            "models": shared.brief.models.names(),
-        })
+        let mut made = self.made_oldest_first();
+        made.reverse();
+        let account = Account {
+            title: headline(&shared.brief.objective),
+            summary: said(StepAction::Done).or_else(|| said(StepAction::Error)).unwrap_or_default(),
+            not_done: if reason == StopReason::Completed { Vec::new() } else { vec![words::reason(detail)] },
+            made,
+            failed: self.failures(),
+            ..Account::default()
+        };
+        let mut report = account.report(shared, reason, detail);
+        report["agent"] = json!(shared.brief.agent.as_ref().map(|agent| &agent.handle));
+        report["steps"] = self.actions().into();
+        report["what_changed"] = json!(self.made);
+        report
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod pad;
 pub mod plan;
 mod planning;
 mod reads;
+mod report;
 mod request;
 mod results;
 pub mod state;

@@ -185,14 +185,12 @@ impl Play {
     /// A built-in tool, done at once.
     pub(crate) fn perform(&mut self, effect: &EffectId) {
         let attempt = self.run.inline_attempt(effect, self.now).expect("the work");
-        let denied = match &attempt.work {
-            Work::Tool(call) => self.denied.get(&call.tool).cloned(),
-            Work::Model(_) | Work::Check(_) => None,
-        };
-        let outcome = match (&attempt.work, denied) {
-            (_, Some(why)) => ToolOutcome { result: Err(why), mutations: Vec::new() },
-            (Work::Check(work), None) => self.check(work),
-            (_, None) => tool(&attempt),
+        let outcome = match &attempt.work {
+            Work::Check(work) => self.check(work),
+            Work::Tool(call) if self.denied.contains_key(&call.tool) => {
+                ToolOutcome { result: Err(self.denied[&call.tool].clone()), mutations: Vec::new() }
+            }
+            Work::Tool(_) | Work::Model(_) => tool(&attempt),
         };
         self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
         self.commit();

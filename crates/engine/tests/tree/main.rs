@@ -17,6 +17,7 @@ mod pads;
 mod play;
 mod random;
 mod reads;
+mod reports;
 mod results;
 mod rules;
 mod scale;

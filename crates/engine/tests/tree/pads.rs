@@ -127,7 +127,7 @@ fn t18_a_limit_is_named_once_and_in_words() {
     assert_eq!(play.run.shared.status(), Status::Stopped);
     let rows = projection::rows(&play.run, &play.events);
     let told = &rows.notifications.last().expect("a notification").body;
-    let report = projection::report_markdown(play.run.shared.report.as_ref().expect("a report"));
+    let report = engine::report::markdown(play.run.shared.report.as_ref().expect("a report"));
     for text in [told, &report] {
         assert!(!text.contains("budget_tokens: budget_tokens"), "{text}");
     }

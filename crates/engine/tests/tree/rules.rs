@@ -100,7 +100,7 @@ fn t2_t8_bands_run_in_order_and_later_ones_see_the_results_and_failures_of_earli
     assert_eq!(play.run.shared.status(), Status::Completed);
     assert_eq!(status_of(&play, "Step b"), NodeStatus::Failed);
     let report = play.run.shared.report.clone().expect("a report");
-    assert!(report["not_done"][0].as_str().unwrap().starts_with("Step b: its answers did not fit"));
+    assert!(report["not_done"][0].as_str().unwrap().starts_with("Step b: the model's answers could not be used"));
     assert_eq!(payloads(&play, "tree.node_completed").last().unwrap()["outcome"], "partial");
     assert_eq!(payloads(&play, "tree.node_failed")[0]["retryable"], true);
 }

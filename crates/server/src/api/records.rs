@@ -69,7 +69,7 @@ pub(super) fn metrics() -> Schema {
         cost_usd: amount(), cost_presumed_usd: amount(), cost_known: flag(), running_ms: count(),
         llm_calls: count(), tool_calls: count(), no_progress_streak: count(),
         by_model: map_of(run_schemas::model_metrics());
-        verifier: run_schemas::model_metrics(),
+        verifier: run_schemas::model_metrics(), wrap_up: run_schemas::model_metrics(),
         outside_iterations: open(),
     }
 }

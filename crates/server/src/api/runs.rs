@@ -182,7 +182,7 @@ async fn report(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<
 
 async fn report_markdown(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<impl IntoResponse> {
     let run = with_report(&app, &caller, id).await?;
-    Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], engine::projection::report_markdown(&run.report)))
+    Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], engine::report::markdown(&run.report)))
 }
 
 async fn with_report(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
@@ -192,9 +192,11 @@ async fn with_report(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<Ru
         let detail = format!("run {id} has no report yet, because it is {status}; a report is written when a run ends");
         return Err(Problem::missing("report", detail));
     }
-    // A person's word may have changed both since the report was written.
     criteria::mark_stale(app, [&mut run]).await?;
-    run.report["criteria"] = json!(run.success_criteria);
-    run.report["outcome"] = json!(run.outcome);
+    engine::report::refresh(&mut run);
+    if let Some(hash) = engine::report::main_text(&run.report) {
+        let stored = app.store.blobs(&[hash]).await?.pop().unwrap_or_default();
+        engine::report::show_main_text(&mut run.report, &stored);
+    }
     Ok(run)
 }

@@ -54,7 +54,7 @@ fn list_one(session: &Session, run: &RunRow) {
     }
     let (color, status) = render::outcome_words(run);
     let padding = " ".repeat(20usize.saturating_sub(width(&status)));
-    let cost = run.metrics.cost_usd.to_string();
+    let cost = render::cost(&run.metrics);
     print(&format!(
         "{}  {}{padding}{:>8}  {}  {}",
         run.id,
@@ -188,7 +188,7 @@ pub(crate) async fn report(session: &Session, run: String) -> Result<u8, Failure
     let path = if session.json { "report" } else { "report.md" };
     let text = reader.client.get_text(&format!("/api/runs/{id}/{path}")).await?;
     reader.close().await;
-    print(&if session.json { json_line(&text) } else { plain(text.trim_end()) });
+    print(&if session.json { json_line(&text) } else { render::report::shown(text.trim_end(), session.style) });
     Ok(0)
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod event_lines;
 pub(crate) mod live;
 pub(crate) mod live_state;
 pub(crate) mod node;
+pub(crate) mod report;
 pub(crate) mod show;
 pub(crate) mod style;
 pub(crate) mod summary;
@@ -15,6 +16,7 @@ pub(crate) mod writing;
 pub(crate) use criteria::{criteria, outcome_words};
 
 use engine::batch::RunRow;
+use engine::metrics::Metrics;
 use engine::money::Usd;
 use engine::run::Status;
 use serde_json::Value;
@@ -94,6 +96,15 @@ impl std::fmt::Display for Limit {
     }
 }
 
+/// What was spent, in the few columns a list has; nobody is told that an unknown price is nothing.
+pub(crate) fn cost(used: &Metrics) -> String {
+    match (used.cost_known, used.cost_usd) {
+        (true, cost) => cost.to_string(),
+        (false, Usd(0)) => "unknown".into(),
+        (false, cost) => format!("≥ {cost}"),
+    }
+}
+
 /// Cost, tokens and time with the budgets of the run. While calls are in flight the cost is an estimate, and says so.
 pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
     let used = &run.metrics;
@@ -111,11 +122,10 @@ pub(crate) fn limits(run: &RunRow) -> Vec<Limit> {
         Limit {
             name: "cost",
             used: match (known, estimated) {
-                (false, _) => "unknown".into(),
                 // With as many digits as it takes to see it move.
                 (true, Some(_)) if cost < 1.0 => format!("about ${cost:.4}"),
                 (true, Some(_)) => format!("about {}", money(cost)),
-                (true, None) => money(cost),
+                (_, _) => self::cost(used),
             },
             of: if known { of("max_cost_usd", cost, &money) } else { None },
         },

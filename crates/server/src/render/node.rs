@@ -47,7 +47,7 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     let took = node.started_at.map(|start| duration(node.ended_at.unwrap_or(node.updated_at).since(start)));
     lines.push(format!(
         "spent      {} and {} tokens in {} calls, all nodes below included{}",
-        node.metrics.cost_usd,
+        engine::report::price(node.metrics.cost_usd, node.metrics.cost_known),
         node.metrics.tokens(),
         node.metrics.llm_calls,
         took.map(|took| format!("; {took}")).unwrap_or_default()

@@ -76,6 +76,7 @@ pub(crate) fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
             section(&mut lines, "Documents", made(&parts.workspace), style);
         }
     }
+    section(&mut lines, "Failed and dropped", super::report::failed_and_dropped(&run.report, style), style);
     section(&mut lines, "Scratchpad, last entries", parts.entries.iter().rev().flat_map(entry), style);
     section(&mut lines, "Questions", questions(run), style);
     let unknown = parts.facts.unknown.iter().map(|effect| unknown(run, effect));

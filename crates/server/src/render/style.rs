@@ -1,6 +1,7 @@
 //! Colours, widths, and text of models made harmless. Such text is hostile: characters that could move the cursor or reorder a
 //! line are printed as escapes.
 
+pub(crate) use engine::report::words::{duration, thousands};
 use engine::time::Timestamp;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -160,30 +161,6 @@ pub(crate) fn bar(used: f64, limit: f64) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(CELLS - full))
 }
 
-/// `4m 05s`, `2h 03m`, `0.4s`.
-pub(crate) fn duration(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
-    match seconds {
-        0..=9 => format!("{:.1}s", ms.max(0) as f64 / 1000.0),
-        10..=59 => format!("{seconds}s"),
-        60..=3599 => format!("{}m {:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
-    }
-}
-
-/// `1,234,567`.
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,11 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_well() {
-        assert_eq!(
-            (thousands(1_234_567), thousands(12), duration(245_000), duration(400)),
-            ("1,234,567".into(), "12".into(), "4m 05s".into(), "0.4s".into())
-        );
+    fn a_bar_is_full_at_its_limit() {
         assert_eq!((bar(1.0, 2.0), bar(3.0, 0.0)), ("█████░░░░░".into(), "██████████".into()));
     }
 }

@@ -14,6 +14,7 @@ mod planner;
 mod postgres;
 mod projects;
 mod provider_faults;
+mod reports;
 mod runs;
 mod steering;
 mod tree;

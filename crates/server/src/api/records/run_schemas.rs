@@ -61,21 +61,70 @@ fn result() -> Schema {
     }
 }
 
-/// The report of a run that has ended. `nodes` and `result` belong to a tree, `agent` and `steps` to a task, the other
-/// optional fields to a homework run.
+/// The report of a run that has ended. `nodes`, `result` and `synthesis` belong to a tree, `agent` and `steps` to a task,
+/// `iterations` and `plan` to a homework run. Reports that earlier versions wrote lack the other optional fields.
 pub(crate) fn report() -> Schema {
     let evidence = record! {
-        criterion: text(), text: text();
-        verified: anything(), claimed: nullable(flag()), notes: nullable(text()),
+        criterion: nullable(text()), text: text();
+        state: super::criterion_state(), refs: list_of(text()), verified: anything(), claimed: nullable(flag()), notes: nullable(text()),
     };
+    let message = record([("text", text()), ("shown", flag())], []);
     record! { "Report":
         title: text(), summary: text(), findings: list_of(text()), not_done: list_of(text()),
         prose_by: one_of(["model", "platform"]), objective: text(), status: text(), stop_reason: text(),
         stop_detail: text(), evidence: list_of(evidence),
         artifacts: list_of(record([("ref", text()), ("title", text())], [])), questions: list_of(super::question()),
         metrics: metrics(), models: list_of(text());
-        iterations: count(), what_changed: made(), left_out: count(), plan: plan(), nodes: map_of(count()),
-        agent: text(), steps: count(), result: nullable(envelope()), messages_not_shown: list_of(text()),
+        criteria: list_of(super::criterion()), outcome: nullable(super::run_outcome()), made: list_of(report_item()),
+        left_out: count(), failed: list_of(report_failure()), dropped: list_of(report_dropped()),
+        replans: list_of(report_replan()), messages: list_of(message), older_messages: count(),
+        messages_not_shown: list_of(text()), cost: report_cost(), how_it_ended: text(),
+        iterations: count(), what_changed: made(), plan: plan(), nodes: map_of(count()), result: nullable(envelope()),
+        synthesis: report_synthesis(), agent: nullable(text()), steps: count(),
+    }
+}
+
+/// Something the run made or changed, the most important or the newest first; `/artifacts` has all of a tree.
+fn report_item() -> Schema {
+    record! { "ReportItem":
+        kind: one_of(["document", "task", "json"]), ref: text(), title: text();
+        node: text(), changed: flag(), replaced: flag(),
+    }
+}
+
+/// Something that failed and that nothing made good.
+fn report_failure() -> Schema {
+    record! { "ReportFailure":
+        kind: one_of(["branch", "tool", "node", "step"]), title: text(), state: one_of(["failed", "canceled", "partial"]),
+        why: text();
+        iteration: count(), node_id: id(),
+    }
+}
+
+/// A planned step that nobody did.
+fn report_dropped() -> Schema {
+    record! { "ReportDropped": title: text(), why: text(); iteration: count(), node_id: id(), }
+}
+
+fn report_replan() -> Schema {
+    record! { "ReportReplan": ; iteration: count(), why: text(), node_id: id(), title: text(), times: count(), }
+}
+
+/// What the run cost. `total_usd` is null while the price is unknown. `verifier` and `wrap_up` are parts of it; `owned` is what
+/// iterations or nodes used, `unowned` the rest.
+fn report_cost() -> Schema {
+    record! { "ReportCost":
+        known: flag(), total_usd: nullable(amount()), by_model: map_of(model_metrics()), verifier: model_metrics(),
+        wrap_up: model_metrics(), presumed_usd: amount(), presumed_tokens: count(), owned: nullable(model_metrics()),
+        unowned: nullable(model_metrics()),
+    }
+}
+
+/// What the root of a tree made of it all; its main document with its text where that is short.
+fn report_synthesis() -> Schema {
+    let document = record([("ref", text()), ("title", text()), ("content", anything())], [("text", text())]);
+    record! { "ReportSynthesis":
+        summary: nullable(text()), key_findings: list_of(text()), gaps: list_of(text()), document: nullable(document),
     }
 }
 

@@ -59,7 +59,7 @@ fn t6_three_executors_write_a_document_each_and_the_parent_reads_those_and_write
         assert!(user_text(&asked[0]).contains(&text), "the paper on {title} reached the parent in full");
     }
     let report = home.pleach(&["report", id]).exits(0).out;
-    assert!(report.contains("- On synthesis (doc:"), "{report}");
+    assert!(report.contains("- [On synthesis](/documents/"), "{report}");
 }
 
 #[test]
