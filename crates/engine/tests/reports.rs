@@ -260,14 +260,14 @@ fn all() -> Vec<(&'static str, Play)> {
 fn h1_the_report_of_a_verified_run_is_golden() {
     let play = verified();
     assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
-    golden_text("report_verified.md", &markdown(&report(&play)));
+    golden_text("report_verified.txt", &markdown(&report(&play)));
 }
 
 #[test]
 fn t6_the_report_of_a_task_counts_steps_and_is_golden() {
     let play = task_done();
     assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
-    golden_text("report_task.md", &markdown(&report(&play)));
+    golden_text("report_task.txt", &markdown(&report(&play)));
 }
 
 #[test]

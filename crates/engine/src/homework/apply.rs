@@ -3,16 +3,15 @@
 use super::effect_id::EffectPosition;
 use super::entry::{self, Closing};
 use super::state::{
-    Branch, CitableEntity, CitableResult, CurrentIteration, DocumentExcerpt, DroppedStep, Executor, ExecutorOutcome,
-    FailedBranch, FailedTool, LastIteration, LastOutcome, Phase, State, TaskNotRun, Workspace,
+    Branch, CitableEntity, CitableResult, CurrentIteration, DocumentExcerpt, Executor, ExecutorOutcome, LastIteration,
+    LastOutcome, Phase, State, TaskNotRun, Workspace,
 };
 use super::summary::ITERATIONS_PER_SUMMARY;
 use crate::calls::{self, CallResult, RecordedCall, RejectedAnswer};
 use crate::event::Event;
 use crate::facts::evidence::CriterionState;
 use crate::facts::homework::{
-    ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStep, HomeworkStepStatus, IterationCompleted, PlanUpdated,
-    ToolCallRequested, ToolCallResult, Verdict,
+    ExecutorFinished, ExecutorStarted, ExecutorTask, IterationCompleted, ToolCallRequested, ToolCallResult, Verdict,
 };
 use crate::facts::{HomeworkFact, RunFact, run::ResumeReason};
 use crate::run::Shared;
@@ -28,7 +27,6 @@ const MAX_TAIL_CHARS: usize = 4_000;
 const MAX_BRANCH_ARTIFACTS: usize = 20;
 const MAX_HEARD: usize = 40;
 const MAX_TOTALS: usize = 200;
-const MAX_FAILED_TOOLS: usize = 20;
 const MAX_TEXTS: usize = 6;
 /// All texts together are about what fits the request of the report.
 const MAX_TEXT_CHARS: usize = 6_000;
@@ -225,67 +223,6 @@ impl State {
         let of_planner = self.current.calls.iter().any(|call| call.id == fact.call_id);
         self.unclaimed_work += u32::from(of_planner && (fact.new_reading || advances));
         self.made(&fact.artifacts);
-    }
-
-    /// Steps that were not done and are missing, by id and by title; one that comes back is no longer dropped.
-    fn steps_dropped(&mut self, fact: &PlanUpdated) {
-        let stays = |id: &str, title: &str| fact.steps.iter().any(|step| step.id == id || step.title == title);
-        let known =
-            |step: &&HomeworkStep| self.plan.steps.iter().any(|old| old.id == step.id || old.title == step.title);
-        let replaced = fact.steps.iter().any(|step| !known(&step));
-        self.dropped.retain(|step| !stays(&step.id, &step.title));
-        let gone = self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done);
-        let gone = gone.filter(|step| !stays(&step.id, &step.title));
-        self.dropped.extend(gone.map(|step| DroppedStep {
-            id: step.id.clone(),
-            title: step.title.clone(),
-            iteration: fact.iteration,
-            replaced,
-        }));
-    }
-
-    /// A successful call of a later iteration makes up for an executor that failed at a step.
-    fn made_good(&mut self, fact: &ToolCallResult) {
-        let iteration = self.iteration;
-        if fact.ok && !crate::lessons::is_memory(&fact.tool) {
-            self.failed_branches.retain(|_, failed| failed.iteration >= iteration || failed.step_id.is_none());
-        }
-    }
-
-    /// The newest call of a tool says how it stands.
-    fn tool_ended(&mut self, fact: &ToolCallResult) {
-        match fact.ok {
-            true => drop(self.failed_tools.remove(&fact.tool)),
-            false => {
-                let failed = FailedTool { iteration: self.iteration, error: fact.summary.clone() };
-                self.failed_tools.insert(fact.tool.clone(), failed);
-                // Models call tools that do not exist by any number of names.
-                if self.failed_tools.len() > MAX_FAILED_TOOLS {
-                    let oldest = self.failed_tools.iter().min_by_key(|(_, failed)| failed.iteration);
-                    let oldest = oldest.map(|(tool, _)| tool.clone());
-                    oldest.and_then(|tool| self.failed_tools.remove(&tool));
-                }
-            }
-        }
-    }
-
-    /// The newest executor of a step says how the step stands; of a branch without steps, how the branch does.
-    fn branch_ended(&mut self, fact: &ExecutorFinished, task: &ExecutorTask) {
-        let branch = format!("branch {}", fact.branch_id);
-        let failed_at = task.step_id.as_ref().map_or_else(|| branch.clone(), |step| format!("step {step}"));
-        match &fact.error {
-            Some(error) => {
-                let failed = FailedBranch {
-                    branch_id: fact.branch_id.clone(),
-                    iteration: fact.iteration,
-                    step_id: task.step_id.clone(),
-                    title: task.title.clone(),
-                    error: error.clone(),
-                };
-                self.failed_branches.insert(failed_at, failed);
-            }
-            None => self.failed_branches.retain(|known, _| *known != failed_at && *known != branch),
-        }
     }
 
     fn made(&mut self, artifacts: &Artifacts) {

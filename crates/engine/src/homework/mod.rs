@@ -17,6 +17,7 @@ mod report;
 mod request;
 pub mod state;
 mod summary;
+mod undone;
 mod wants;
 
 pub use crate::prompts;

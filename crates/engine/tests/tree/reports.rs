@@ -67,7 +67,7 @@ fn canceled() -> Play {
 fn t18_the_report_of_a_tree_half_of_which_failed_is_golden() {
     let play = half_failed();
     assert_eq!(play.run.shared.status(), Status::Completed);
-    golden_text("report_tree.md", &report::markdown(&full_report(&play)));
+    golden_text("report_tree.txt", &report::markdown(&full_report(&play)));
 }
 
 #[test]

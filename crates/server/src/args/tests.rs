@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::CommandFactory;
+use engine::money::Usd;
 
 fn parse(words: &[&str]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once("pleach").chain(words.iter().copied()))
