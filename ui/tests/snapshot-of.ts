@@ -51,6 +51,9 @@ function nodeColumns(state: State): NodeColumns {
     cost_usd: each((at) => nodes.costMicros.get(at) / 1e6),
     tokens_in: each((at) => nodes.tokensIn.get(at)),
     tokens_out: each((at) => nodes.tokensOut.get(at)),
+    // The page keeps neither of these.
+    tokens_presumed: each(() => 0),
+    documents: each(() => 0),
     llm_calls: each((at) => nodes.modelCalls.get(at)),
     tool_calls: each((at) => nodes.toolCalls.get(at)),
     created_ms: each((at) => since(nodes.created.get(at))!),

@@ -228,6 +228,7 @@ export interface HomeworkIterationCompleted {
   metrics: Metrics;
   progress: boolean;
   progressReasons: string[];
+  results?: IterationResult[];
   startedAt: string;
   summary: string;
   verdict: Verdict;
@@ -235,6 +236,11 @@ export interface HomeworkIterationCompleted {
 
 export interface HomeworkIterationStarted {
   iteration: number;
+}
+
+export interface HomeworkLimitReached {
+  detail: string;
+  stopReason: StopReason;
 }
 
 export interface HomeworkPlanUpdated {
@@ -316,13 +322,25 @@ export interface HomeworkToolCallResult {
   artifacts?: Artifacts;
   callId: string;
   chars?: number;
+  knownChange?: boolean;
   lesson?: LessonRef;
   newReading?: boolean;
+  notRun?: boolean;
   ok: boolean;
   reading?: string;
   result: BlobRef;
+  seen?: string[];
   summary: string;
   tool: string;
+}
+
+export interface IterationResult {
+  branch_id?: string;
+  call_id?: string;
+  event?: number;
+  name: string;
+  ok: boolean;
+  summary: string;
 }
 
 export type Kind = 'homework' | 'tree' | 'task';
@@ -341,6 +359,7 @@ export interface Metrics {
   cost_usd: number;
   llm_calls: number;
   no_progress_streak: number;
+  outside_iterations?: Metrics;
   running_ms: number;
   tokens_cached: number;
   tokens_in: number;
@@ -348,6 +367,7 @@ export interface Metrics {
   tokens_presumed: number;
   tool_calls: number;
   verifier?: ModelMetrics;
+  wrap_up?: ModelMetrics;
 }
 
 export interface ModelMetrics {
@@ -614,7 +634,7 @@ export type StepOwner = 'planner' | 'executor';
 
 export type StepStatus = 'pending' | 'running' | 'completed' | 'failed' | 'canceled' | 'superseded' | 'skipped';
 
-export type StopReason = 'completed' | 'budget_cost' | 'budget_tokens' | 'budget_wall_clock' | 'max_iterations' | 'max_steps' | 'no_progress' | 'user_input' | 'canceled' | 'provider_auth' | 'provider_quota' | 'error';
+export type StopReason = 'completed' | 'budget_cost' | 'budget_tokens' | 'budget_wall_clock' | 'max_iterations' | 'max_steps' | 'no_progress' | 'cannot_be_done' | 'user_input' | 'canceled' | 'provider_auth' | 'provider_quota' | 'error';
 
 export interface SuccessAssessment {
   met: boolean;
@@ -897,6 +917,7 @@ export interface EventPayloads {
   'homework.exit_refused': HomeworkExitRefused;
   'homework.iteration_completed': HomeworkIterationCompleted;
   'homework.iteration_started': HomeworkIterationStarted;
+  'homework.limit_reached': HomeworkLimitReached;
   'homework.plan_updated': HomeworkPlanUpdated;
   'homework.planned': HomeworkPlanned;
   'homework.repair_attempted': HomeworkRepairAttempted;

@@ -27,15 +27,19 @@ export interface Agent {
 
 export interface Artifact {
   artifact_type: 'document' | 'json' | 'summary' | 'other';
+  branch_id?: string | null;
+  change?: 'created' | 'updated';
   content: unknown;
   created_at: string;
   document_id: string | null;
   id: string;
   is_primary: boolean;
+  iteration?: number;
   json_payload: unknown;
   label: string;
-  node_id: string;
+  node_id: string | null;
   run_id: string;
+  task_id?: string | null;
 }
 
 export interface Budgets {
@@ -171,7 +175,16 @@ export interface Iteration {
   run_id: string;
   running?: Running;
   started_at: string;
-  status: 'running' | 'completed';
+  status: 'running' | 'completed' | 'canceled' | 'failed';
+  summary: string;
+}
+
+export interface IterationResult {
+  branch_id?: string;
+  call_id?: string;
+  event?: number;
+  name: string;
+  ok: boolean;
   summary: string;
 }
 
@@ -212,6 +225,8 @@ export interface Made {
   created_documents: Named[];
   created_edges: Named[];
   created_tasks: Named[];
+  executor_results?: IterationResult[];
+  tool_results?: IterationResult[];
   updated_documents: Named[];
   updated_tasks: Named[];
 }
@@ -235,6 +250,7 @@ export interface Metrics {
   cost_usd: number;
   llm_calls: number;
   no_progress_streak: number;
+  outside_iterations?: Record<string, unknown>;
   running_ms: number;
   tokens_cached: number;
   tokens_in: number;
@@ -242,6 +258,7 @@ export interface Metrics {
   tokens_presumed: number;
   tool_calls: number;
   verifier?: ModelMetrics;
+  wrap_up?: ModelMetrics;
 }
 
 export interface Model {
@@ -393,7 +410,8 @@ export interface PlanStep {
 export interface PlanVersion {
   created_at: string;
   id: string;
-  node_id: string;
+  iteration?: number;
+  node_id: string | null;
   plan_json: unknown;
   run_id: string;
   version: number;
@@ -431,29 +449,92 @@ export interface Question {
 }
 
 export interface Report {
-  agent?: string;
+  agent?: string | null;
   artifacts: { ref: string; title: string; }[];
-  evidence: ({ claimed?: boolean | null; criterion: string; notes?: string | null; text: string; verified?: unknown; })[];
+  cost?: ReportCost;
+  criteria?: Criterion[];
+  dropped?: ReportDropped[];
+  evidence: ({ claimed?: boolean | null; criterion: string | null; notes?: string | null; refs?: string[]; state?: CriterionState; text: string; verified?: unknown; })[];
+  failed?: ReportFailure[];
   findings: string[];
+  how_it_ended?: string;
   iterations?: number;
   left_out?: number;
+  made?: ReportItem[];
+  messages?: { shown: boolean; text: string; }[];
   messages_not_shown?: string[];
   metrics: Metrics;
   models: string[];
   nodes?: Record<string, number>;
   not_done: string[];
   objective: string;
+  older_messages?: number;
+  outcome?: RunOutcome | null;
   plan?: Plan;
   prose_by: 'model' | 'platform';
   questions: Question[];
+  replans?: ReportReplan[];
   result?: Envelope | null;
   status: string;
   steps?: number;
   stop_detail: string;
   stop_reason: string;
   summary: string;
+  synthesis?: ReportSynthesis;
   title: string;
   what_changed?: Made;
+}
+
+export interface ReportCost {
+  by_model: Record<string, ModelMetrics>;
+  known: boolean;
+  owned: ModelMetrics | null;
+  presumed_tokens: number;
+  presumed_usd: number;
+  total_usd: number | null;
+  unowned: ModelMetrics | null;
+  verifier: ModelMetrics;
+  wrap_up: ModelMetrics;
+}
+
+export interface ReportDropped {
+  iteration?: number;
+  node_id?: string;
+  title: string;
+  why: string;
+}
+
+export interface ReportFailure {
+  iteration?: number;
+  kind: 'branch' | 'tool' | 'node' | 'step';
+  node_id?: string;
+  state: 'failed' | 'canceled' | 'partial';
+  title: string;
+  why: string;
+}
+
+export interface ReportItem {
+  changed?: boolean;
+  kind: 'document' | 'task' | 'json';
+  node?: string;
+  ref: string;
+  replaced?: boolean;
+  title: string;
+}
+
+export interface ReportReplan {
+  iteration?: number;
+  node_id?: string;
+  times?: number;
+  title?: string;
+  why?: string;
+}
+
+export interface ReportSynthesis {
+  document: { content: unknown; ref: string; text?: string; title: string; } | null;
+  gaps: string[];
+  key_findings: string[];
+  summary: string | null;
 }
 
 export type Role = 'planner' | 'executor';
@@ -496,12 +577,13 @@ export interface Run {
   workspace_project_id: string;
 }
 
+export type RunOutcome = 'none' | 'partial' | 'verified' | 'claimed';
+
 export interface Running {
   at: string;
   calls: number;
   estimated_cost_usd: number;
 }
-export type RunOutcome = 'none' | 'partial' | 'verified' | 'claimed';
 
 export type Scope = 'global' | 'project' | 'multi_project';
 
@@ -548,7 +630,7 @@ export interface StepColumns {
 
 export type StepStatus = 'pending' | 'running' | 'completed' | 'failed' | 'canceled' | 'superseded' | 'skipped';
 
-export type StopReason = 'completed' | 'budget_cost' | 'budget_tokens' | 'budget_wall_clock' | 'max_iterations' | 'max_steps' | 'no_progress' | 'user_input' | 'canceled' | 'provider_auth' | 'provider_quota' | 'error';
+export type StopReason = 'completed' | 'budget_cost' | 'budget_tokens' | 'budget_wall_clock' | 'max_iterations' | 'max_steps' | 'no_progress' | 'cannot_be_done' | 'user_input' | 'canceled' | 'provider_auth' | 'provider_quota' | 'error';
 
 export interface Task {
   created_at: string;

@@ -146,9 +146,11 @@ fn r10_a_retry_after_of_a_day_is_shown_and_resume_shortens_it() {
     let until = run["provider_wait"]["until"].as_str().expect("a time").to_owned();
     assert_eq!((run["status"].as_str(), run["provider_wait"]["provider"].as_str()), (Some("running"), Some("openai")));
     assert_eq!(of_type(&home.events(&id), "run.provider_waiting")[0]["payload"]["until"], until.as_str());
+    // People read times to the second.
+    let shown = format!("{} {}", &until[..10], &until[11..19]);
     for command in [&["show", id.as_str()][..], &["ls"]] {
         let said = home.pleach(command).exits(0).out;
-        assert!(said.contains(&until) && said.contains(&format!("pleach resume {id}")), "{said}");
+        assert!(said.contains(&shown) && said.contains(&format!("pleach resume {id}")), "{said}");
     }
     // When a person resumes it
     let ended = home.pleach(&["resume", &id, "--wait", "--json"]).exits(0).run();
@@ -222,7 +224,7 @@ fn r11_a_message_is_stored_when_acknowledged_and_reported_when_no_model_saw_it()
     assert_eq!(of_type(&home.events(&id), "run.message_queued")[0]["payload"]["text"], "use metric units");
     // And when the run ends without having shown it, whoever said it is told
     assert_eq!(crate::home::said(child.wait_with_output().expect("it ends")).code, 0);
-    let said = "your message \"use metric units\" was never shown to a model";
+    let said = "our message \"use metric units\" was never shown to a model";
     assert!(home.pleach(&["report", &id]).exits(0).out.contains(said));
     let events = home.events(&id);
     assert_eq!(of_type(&events, "run.completed")[0]["payload"]["messagesNotShown"], json!(["use metric units"]));

@@ -420,6 +420,7 @@ fn missing(route: &Route) -> Option<&'static str> {
     let known = [
         ("/steps/{step}/page", "step_not_found"),
         ("/effects/{effect}", "effect_not_found"),
+        ("/criteria/{criterion}", "criterion_not_found"),
         ("/lessons/{lesson}", "lesson_not_found"),
         ("/scratchpad/restore", "version_not_found"),
     ];

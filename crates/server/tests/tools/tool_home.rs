@@ -92,7 +92,7 @@ pub fn in_turn(turns: Vec<Value>) -> Script {
                 "tool_calls": turns.get(iteration as usize - 1).cloned().unwrap_or(json!([])), "executor_tasks": [],
                 "remaining_work": if last { json!([]) } else { json!(["leave"]) },
                 "completion_evidence": if last { json!([{ "criterion": null, "claim": "done", "refs": refs }]) } else { json!([]) },
-                "exit_signal": last, "needs_user_input": false, "blocking_questions": [], "next_action_hint": "stop",
+                "exit_signal": last, "needs_user_input": false, "blocking_questions": [], "next_action_hint": "execute",
                 "confidence": "high", "branch_rollup": null,
             }))
         })
