@@ -17,12 +17,13 @@ export function snapshotOf(folded: Run): Snapshot | null {
     at: run.updated_at,
     run,
     iterations: [...folded.iterations()],
-    nodes: tree ? nodeColumns(state) : null,
+    nodes: tree ? (nodeColumns(state) as NodeColumns) : null,
     steps: tree ? stepColumns(state) : null,
   };
 }
 
-function nodeColumns(state: State): NodeColumns {
+/** The page keeps neither presumed tokens nor the number of documents of each node. */
+function nodeColumns(state: State): Omit<NodeColumns, 'documents' | 'tokens_presumed'> {
   const { nodes } = state;
   const { count } = nodes;
   const each = <T>(of: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => of(at));
@@ -51,9 +52,6 @@ function nodeColumns(state: State): NodeColumns {
     cost_usd: each((at) => nodes.costMicros.get(at) / 1e6),
     tokens_in: each((at) => nodes.tokensIn.get(at)),
     tokens_out: each((at) => nodes.tokensOut.get(at)),
-    // The page keeps neither of these.
-    tokens_presumed: each(() => 0),
-    documents: each(() => 0),
     llm_calls: each((at) => nodes.modelCalls.get(at)),
     tool_calls: each((at) => nodes.toolCalls.get(at)),
     created_ms: each((at) => since(nodes.created.get(at))!),

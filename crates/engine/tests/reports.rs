@@ -402,7 +402,7 @@ fn h6_answers_messages_and_replans_are_in_the_report() {
         "- **How much may it cost a month?** At most 20 USD\n",
         "- Said: “Prefer open source”\n",
         "- Your message \"Stop, we bought one\" was never shown to a model\n",
-        "- **Look at prices** (iteration 2): not finished when the run ended\n",
+        "- **Look at prices** (iteration 2): the run ended while it worked: canceled\n",
         "- Canceled by a person in iteration 2. The one thing it had made is kept.\n",
     ] {
         assert!(text.contains(told), "{told:?} is not in\n{text}");

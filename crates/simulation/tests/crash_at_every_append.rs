@@ -79,7 +79,7 @@ async fn essence(finished: &FinishedWorld) -> Essence {
             fact.entry.as_ref().map(|entry| format!("{} {}", fact.branch_id, entry.entry_key))
         }
         // The key contains the node's number, which depends on timing.
-        Fact::Tree(T::ScratchpadUpdated(fact)) => Some(fact.markdown.clone()),
+        Fact::Tree(T::ScratchpadUpdated(fact)) => Some(without_ids(&fact.markdown)),
         _ => None,
     });
     let mut entries: Vec<String> = entries.collect();
@@ -102,6 +102,17 @@ async fn essence(finished: &FinishedWorld) -> Essence {
         tools,
         nodes: nodes(&log),
     }
+}
+
+/// Ids are derived from times, and a crash moves those.
+fn without_ids(text: &str) -> String {
+    let words = text.split_inclusive(|letter: char| !letter.is_ascii_hexdigit() && letter != '-');
+    let is_id = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
+    let shown = words.map(|word| {
+        let bare = word.trim_end_matches(|letter: char| !letter.is_ascii_hexdigit() && letter != '-');
+        if is_id(bare) { format!("<id>{}", &word[bare.len()..]) } else { word.to_owned() }
+    });
+    shown.collect()
 }
 
 /// Runs the world once per append and side of it, and compares how it ended.

@@ -72,7 +72,7 @@ function iterationCompleted(state: State, event: EventOf<'homework.iteration_com
     status: statusOf(payload.verdict),
     summary: payload.summary,
     progress: payload.progress,
-    metrics: payload.metrics as Iteration['metrics'],
+    metrics: payload.metrics as unknown as Iteration['metrics'],
     artifacts: {
       ...payload.artifacts,
       tool_results: (payload.results ?? []).filter((result) => !result.branch_id),

@@ -7,7 +7,7 @@ use engine::effect::{Outcome, ToolOutcome, ToolOutput, Work};
 use engine::facts::run::Queued;
 use engine::run::{Command, Run, Status};
 use engine::time::Timestamp;
-use engine::workspace::{Mutation, Scope};
+use engine::workspace::{Document, Mutation, Scope};
 use runtime::ports::{DocumentFilter, Library, Log};
 use serde_json::{Value, json};
 use store::LogCheck;
@@ -130,7 +130,9 @@ async fn pruning_keeps_what_people_edited_or_refer_to(world: World) {
     let run = completed(&world).await;
     let of_run = DocumentFilter { run_id: Some(run_id(&run)), ..DocumentFilter::default() };
     let made = world.store.documents(&Scope::Platform, of_run).await.unwrap();
-    let mut own = made.iter().filter(|doc| doc.props.get("doc_role").is_some());
+    // Scratchpads have entries, and nobody edits those.
+    let edits = |doc: &&Document| doc.props["doc_role"].as_str().is_some_and(|role| !role.starts_with("scratchpad"));
+    let mut own = made.iter().filter(edits);
     let (edited, linked) = (own.next().unwrap(), own.next().unwrap());
     world.change(rewrite(edited.id, Some(edited.version), "a person's words")).await.unwrap();
     let edge = Mutation::Link {

@@ -1,0 +1,1 @@
+import{pt as e}from"./disclose-version-CU43_wMC.js";e();
