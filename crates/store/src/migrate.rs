@@ -100,7 +100,8 @@ impl Engine {
     }
 }
 
-pub(crate) async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) -> Result<(), StoreError> {
+/// Whether a database that was in use before was brought to another version.
+pub(crate) async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) -> Result<bool, StoreError> {
     create_history(backend).await?;
     let applied = check(backend, place).await?;
     let missing = MIGRATIONS.iter().filter(|migration| migration.version > applied);
@@ -108,13 +109,14 @@ pub(crate) async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) 
         Engine::Sqlite if applied == 0 => vec![new_file()],
         _ => missing.map(|migration| migration.statements(engine)).collect(),
     };
+    let changes = applied > 0 && !batches.is_empty();
     for batch in batches {
         match backend.write_long(batch).await {
             Ok(_) | Err(WriteError::Refused(_)) => {}
             Err(error) => return Err(into_store_error(error)),
         }
     }
-    Ok(())
+    Ok(changes)
 }
 
 /// A migrated database in memory. The first one is kept as a template that the others copy: migrating was measured at
@@ -124,7 +126,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
     let template = TEMPLATE.get_or_init(|| {
         let template = Sqlite::inline(None, Arc::new(FileClock::default()))?;
         let migrated = migrate(&template, Engine::Sqlite, "memory").now_or_never();
-        migrated.expect("SQLite without threads finishes in one poll").map(|()| template)
+        migrated.expect("SQLite without threads finishes in one poll").map(|_| template)
     });
     template.as_ref().map_err(Clone::clone)?.copy_to_memory(clock)
 }
