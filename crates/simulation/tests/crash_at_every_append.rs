@@ -51,7 +51,7 @@ fn nodes(log: &RunLog<'_>) -> BTreeMap<String, Vec<String>> {
         let fake_answer = match fact {
             T::NodeStatusChanged(fact) => format!("{:?} {:?}", fact.status, fact.message),
             T::StepStatusChanged(fact) => format!("step {} {:?}", fact.step_id, fact.status),
-            T::NodeCompleted(fact) => format!("{:?} {:?}", fact.outcome, fact.evidence),
+            T::NodeCompleted(fact) => without_ids(&format!("{:?} {:?}", fact.outcome, fact.evidence)),
             T::NodeFailed(fact) => format!("failed {}", fact.error),
             T::ArtifactCreated(fact) => format!("{:?} {:?}", fact.artifact_type, fact.label),
             T::NodeResult(fact) => format!("{} with {}", fact.result.summary, fact.result.artifact_ids.len()),

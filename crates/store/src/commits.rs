@@ -22,6 +22,9 @@ const COMMITS: &str = "SELECT first_seq, events FROM run_commits WHERE run_id = 
 /// Commits that are searched for one node's events at once.
 const COMMITS_PER_READ: usize = 64;
 
+/// Events whose text is compared at once.
+const EVENTS_COMPARED: usize = 1000;
+
 /// Bytes of one event besides its payload.
 const EVENT_OVERHEAD_BYTES: usize = 220;
 
@@ -112,6 +115,27 @@ pub(crate) fn events_after(run: RunId, after: u64, limit: usize, rows: &[Row]) -
 }
 
 impl SqlStore {
+    /// The first event of a commit whose text is not what these events are written as. A letter of an id or a hash in the other
+    /// case reads the same, and is found by no search for it.
+    pub(crate) async fn rewritten_commit(&self, run: RunId, events: &[Event]) -> Result<Option<u64>, StoreError> {
+        let mut last = 0;
+        while last < events.len() {
+            let rows = self.backend.read_long(query_after(run, last as u64, EVENTS_COMPARED)).await?;
+            for row in &rows {
+                let (from, text) = (records::number(row, 0)?, row.text(1)?);
+                let first = (from as usize).saturating_sub(1);
+                last = first + events_of(run, row)?.len();
+                if events.get(first..last).is_none_or(|events| text_of(events) != text) {
+                    return Ok(Some(from));
+                }
+            }
+            if rows.is_empty() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
     /// The hash of one event; `None` when the log does not reach that far.
     pub(crate) async fn hash_at(&self, run: RunId, seq: u64) -> Result<Option<Hash>, StoreError> {
         let Some(before) = seq.checked_sub(1) else { return Ok(None) };

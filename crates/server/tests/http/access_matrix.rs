@@ -200,6 +200,7 @@ impl Fixture {
             ("steps", "0".to_owned()),
             ("tools", "list_projects".to_owned()),
             ("lessons", MISSING_ID.to_owned()),
+            ("criteria", "1".to_owned()),
             ("projects", first),
             ("second", second),
             ("runs", ended),

@@ -184,6 +184,10 @@ impl SqlStore {
                 damage.push(Damage::Log { run, seq: chain.last, what });
             } else if depth == Depth::Full {
                 damage.extend(missing_text(run, &events, texts));
+                damage.extend(self.rewritten_commit(run, &events).await?.map(|seq| {
+                    let what = "its commit reads the same, but is not as it was written".into();
+                    Damage::Log { run, seq, what }
+                }));
                 damage.extend(self.compare_projections(run, &events, shadow).await?);
             }
             if self.last_seq(run).await? == Some(last_seq) {
@@ -215,11 +219,14 @@ impl SqlStore {
                 wrong.push(table);
             }
         }
-        let job = self.backend.read_long(of_run("SELECT kind, state FROM jobs WHERE run_id = ?1", run)).await?;
-        if let Some(row) = job.first()
-            && (row.text(0).ok(), row.text(1).ok()) != (Some(kind.name()), Some(projected.state))
-        {
-            wrong.push("jobs");
+        let job = of_run("SELECT kind, state, agent, owner FROM jobs WHERE run_id = ?1", run);
+        if let Some(row) = self.backend.read_long(job).await?.first() {
+            let same = |(column, expected): (usize, &Option<String>)| {
+                row.optional_text(column).is_ok_and(|stored| stored == expected.as_deref())
+            };
+            if !projected.job.iter().enumerate().all(same) {
+                wrong.push("jobs");
+            }
         }
         shadow.backend.write(delete_projections(run, kind)).await.map_err(into_store_error)?;
         let what = || format!("its rows in {} do not match its log", wrong.join(", "));

@@ -20,8 +20,8 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// The projections of a whole log, as inserts into empty tables.
 pub(super) struct Projected {
     pub kind: Kind,
-    /// The state of the run's job.
-    pub state: &'static str,
+    /// What the row of the run's job says besides its lease: kind, state, agent and owner.
+    pub job: [Option<String>; 4],
     pub statements: Vec<Statement>,
 }
 
@@ -29,7 +29,14 @@ pub(super) struct Projected {
 pub(super) fn projected(events: &[Event]) -> Option<Projected> {
     let rows = projection::rows(&Run::fold(events)?, events);
     let (state, _) = job_state(&rows);
-    Some(Projected { kind: rows.run.kind, state, statements: rows::projections(&rows, rows::Stage::Created) })
+    let run = &rows.run;
+    let job = [
+        Some(run.kind.name().to_owned()),
+        Some(state.to_owned()),
+        run.agent_id.map(|agent| agent.to_string()),
+        Some(run.owner.to_string()),
+    ];
+    Some(Projected { kind: run.kind, job, statements: rows::projections(&rows, rows::Stage::Created) })
 }
 
 /// The projections of a run besides its own row; each has a column `run_id`.
