@@ -90,6 +90,9 @@ pub struct RunRow {
     pub agents: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
+    /// Of a tree that waits for its paused nodes: those nodes. Looked up when the run is read, never stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paused_nodes: Vec<NodeId>,
     /// The provider it waits for, and until when; `resume` tries at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_wait: Option<ProviderWaiting>,
@@ -148,7 +151,16 @@ pub struct NodeRow {
     pub scratchpad_tail: String,
     pub outcome: Option<NodeOutcome>,
     pub error: Option<String>,
+    /// Why its result is partial.
+    #[serde(default)]
+    pub shortfall: Option<String>,
     pub retryable: bool,
+    /// Something it was shown has been replaced since.
+    #[serde(default)]
+    pub stale: bool,
+    /// Neither it nor a node above it was replaced by a retry or another plan.
+    #[serde(default = "yes")]
+    pub current: bool,
     pub result: Value,
     pub metrics: Metrics,
     pub own_metrics: Metrics,
@@ -182,7 +194,21 @@ pub struct ArtifactRow {
     pub content: Option<BlobRef>,
     pub is_primary: bool,
     pub label: String,
+    /// Of data; a document has a title of its own.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Its node is.
+    #[serde(default)]
+    pub stale: bool,
+    /// Its node is, has not begun again since, and has not given another in its place.
+    #[serde(default = "yes")]
+    pub current: bool,
     pub created_at: Timestamp,
+}
+
+/// What rows of earlier versions mean, which lack the field.
+fn yes() -> bool {
+    true
 }
 
 /// One step of a task: what its agent chose, and what came of it.

@@ -117,20 +117,29 @@ pub fn refused(error: &str, facts: &mut Facts) -> CallRecord {
     }
 }
 
-/// The arguments of a call for a journal: short ones whole, the beginning of long ones, texts with both their quotes.
+/// The arguments of a call for a journal: short ones whole, the beginning of long ones.
 pub fn key_arguments(arguments: &Value) -> String {
-    const MAX_ARGUMENT_CHARS: usize = 60;
-    let short = |value: &Value| {
-        let text = value.to_string();
-        match text.char_indices().nth(MAX_ARGUMENT_CHARS) {
-            None => text,
-            Some((end, _)) if value.is_string() => format!("{}…\"", &text[..end]),
-            Some((end, _)) => format!("{}…", &text[..end]),
-        }
-    };
     match arguments.as_object() {
-        Some(map) => map.iter().map(|(name, value)| format!("{name}: {}", short(value))).collect::<Vec<_>>().join(", "),
-        None => short(arguments),
+        Some(map) => {
+            map.iter().map(|(name, value)| format!("{name}: {}", argument(value))).collect::<Vec<_>>().join(", ")
+        }
+        None => argument(arguments),
+    }
+}
+
+/// A text stays within its quotes when it is cut.
+pub(crate) fn argument(value: &Value) -> String {
+    const MAX_ARGUMENT_CHARS: usize = 60;
+    let json = match value {
+        Value::String(text) if text.chars().count() > MAX_ARGUMENT_CHARS => {
+            let beginning: String = text.chars().take(MAX_ARGUMENT_CHARS).collect();
+            return Value::from(format!("{beginning}…")).to_string();
+        }
+        other => other.to_string(),
+    };
+    match json.char_indices().nth(MAX_ARGUMENT_CHARS).filter(|_| !value.is_string()) {
+        Some((end, _)) => format!("{}…", &json[..end]),
+        None => json,
     }
 }
 

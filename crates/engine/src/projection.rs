@@ -13,6 +13,7 @@ use crate::run::{Machine, Run, Shared, Status, StopReason, unshown};
 use crate::task;
 use crate::time::Timestamp;
 use crate::tree;
+use crate::tree::status::NodeStatus;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -107,6 +108,7 @@ pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunR
         agent_id: shared.brief.agent.as_ref().map(|agent| agent.id),
         agents: shared.brief.agents.iter().map(|agent| agent.handle.clone()).collect(),
         max_steps: shared.brief.agent.as_ref().map(|agent| task::allowed_steps(agent.max_steps)),
+        paused_nodes: Vec::new(),
         provider_wait: shared.waits_for_provider(),
         running: None,
         created_at: shared.created_at,
@@ -190,8 +192,19 @@ fn nodes(run: &Run, events: &[Event]) -> Vec<NodeRow> {
         let charged =
             matches!(&event.fact, Fact::Effect(EffectFact::Finished(_)) | Fact::Tree(TreeFact::ToolCallResult(_)));
         changed.extend(state.path(number).take(if charged { usize::MAX } else { 1 }));
+        changed.extend(replaced_by(state, event));
     }
     changed.into_iter().map(|number| node_row(run, state, number)).collect()
+}
+
+/// The nodes that are no longer current because of this event.
+fn replaced_by(state: &tree::State, event: &Event) -> Vec<NodeNumber> {
+    let replaced = match &event.fact {
+        Fact::Tree(TreeFact::NodeCreated(fact)) => fact.retry_of,
+        Fact::Tree(TreeFact::NodeStatusChanged(fact)) if fact.status == NodeStatus::Superseded => event.node_id,
+        _ => None,
+    };
+    replaced.and_then(|id| state.number(id)).map(|number| state.subtree(number)).unwrap_or_default()
 }
 
 /// The row of one node.
@@ -220,7 +233,10 @@ pub fn node_row(run: &Run, state: &tree::State, number: NodeNumber) -> NodeRow {
         scratchpad_tail: node.tail_preview.clone(),
         outcome: node.outcome,
         error: node.error.clone(),
+        shortfall: node.shortfall.clone(),
         retryable: node.retryable,
+        stale: node.stale,
+        current: state.is_current(number),
         result: value(&node.result),
         metrics: node.subtree.clone(),
         own_metrics: node.own.clone(),
@@ -244,31 +260,51 @@ fn plan(event: &Event) -> Option<PlanRow> {
     })
 }
 
-/// Artifacts that were registered, and those a result made primary.
+/// Artifacts that were registered, those a result made primary, and those that are stale or no longer current.
 fn artifacts(run: &Run, events: &[Event]) -> Vec<ArtifactRow> {
     let Machine::Tree(state) = &run.machine else { return Vec::new() };
+    let touched = events.iter().flat_map(|event| touched_artifacts(state, event));
     let mut seen: BTreeSet<ArtifactId> = BTreeSet::new();
-    let touched = events.iter().filter_map(|event| match &event.fact {
-        Fact::Tree(TreeFact::ArtifactCreated(fact)) => Some((event.node_id?, fact.artifact_id)),
-        Fact::Tree(TreeFact::NodeResult(fact)) => Some((event.node_id?, fact.result.primary_artifact_id?)),
-        _ => None,
-    });
-    let rows = touched.filter(|(_, artifact)| seen.insert(*artifact)).filter_map(|(node_id, id)| {
-        let artifact = state.node(node_id)?.artifacts.iter().find(|artifact| artifact.id == id)?;
-        Some(ArtifactRow {
-            id,
-            run_id: run.shared.id,
-            node_id,
-            artifact_type: artifact.kind,
-            document_id: artifact.document,
-            json_payload: artifact.json.clone(),
-            content: artifact.content,
-            is_primary: artifact.is_primary,
-            label: artifact.label.clone(),
-            created_at: artifact.created_at,
-        })
+    let rows = touched.filter(|(_, artifact)| seen.insert(artifact.id)).map(|(number, artifact)| ArtifactRow {
+        id: artifact.id,
+        run_id: run.shared.id,
+        node_id: state.nodes[number.index()].id,
+        artifact_type: artifact.kind,
+        document_id: artifact.document,
+        json_payload: artifact.json.clone(),
+        content: artifact.content,
+        is_primary: artifact.is_primary,
+        label: artifact.label.clone(),
+        title: artifact.title.clone().filter(|_| artifact.document.is_none()),
+        stale: state.nodes[number.index()].stale,
+        current: state.is_current_artifact(number, artifact),
+        created_at: artifact.created_at,
     });
     rows.collect()
+}
+
+/// The artifacts whose rows this event changes, with their nodes.
+fn touched_artifacts<'a>(state: &'a tree::State, event: &Event) -> Vec<(NodeNumber, &'a tree::node::Artifact)> {
+    let of_node = |number: NodeNumber| state.nodes[number.index()].artifacts.iter().map(move |made| (number, made));
+    let replaced = replaced_by(state, event).into_iter().flat_map(of_node);
+    let Some(number) = event.node_id.and_then(|id| state.number(id)) else { return replaced.collect() };
+    let all = || of_node(number);
+    let only = |ids: &[ArtifactId]| all().filter(|(_, made)| ids.contains(&made.id)).collect::<Vec<_>>();
+    let own = match &event.fact {
+        Fact::Tree(TreeFact::ArtifactCreated(fact)) => {
+            let made = only(&[fact.artifact_id]);
+            let in_its_place = |(_, other): &(NodeNumber, &tree::node::Artifact)| {
+                made.first().is_some_and(|(_, made)| made.id == other.id || made.takes_the_place_of(other))
+            };
+            all().filter(in_its_place).collect()
+        }
+        Fact::Tree(TreeFact::NodeResult(fact)) => only(fact.result.primary_artifact_id.as_slice()),
+        Fact::Tree(TreeFact::NodeReopened(_) | TreeFact::ReplanRequested(_) | TreeFact::NodeStale(_)) => {
+            all().collect()
+        }
+        _ => Vec::new(),
+    };
+    own.into_iter().chain(replaced).collect()
 }
 
 fn entry(run: &Run, event: &Event) -> Option<EntryRow> {
@@ -301,7 +337,8 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
             ("waiting", format!("{} open question(s)", waiting.question_ids.len()), None)
         }
         RunFact::Completed(fact) => ("completed", completed_as(fact.ended.outcome).into(), None),
-        RunFact::Stopped(stopped) => ("stopped", stopped.stop_reason.with_detail(&stopped.detail), None),
+        // As earlier versions stored it: a notification is never reworded.
+        RunFact::Stopped(stopped) => ("stopped", format!("{}: {}", stopped.stop_reason.name(), stopped.detail), None),
         RunFact::Failed(failed) => ("failed", failed.error.clone(), None),
         RunFact::Canceled(_) => ("canceled", "the run was canceled".into(), None),
         _ => return None,

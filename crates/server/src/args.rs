@@ -282,6 +282,9 @@ pub(crate) struct RetryArgs {
     /// The node whose step is repeated: its id, or its number as `show` prints it
     #[arg(long, value_name = "NODE")]
     pub node: String,
+    /// Repeat after it, in order, what rested on its result in later bands
+    #[arg(long)]
+    pub dependents: bool,
     #[command(flatten)]
     pub follow: Follow,
 }

@@ -328,7 +328,7 @@ CREATE TABLE tree_agent_artifacts (
   is_primary BIGINT NOT NULL,
   label TEXT NOT NULL,
   created_at BIGINT NOT NULL
-);
+, is_stale BIGINT NOT NULL DEFAULT 0, is_current BIGINT NOT NULL DEFAULT 1, title TEXT);
 CREATE TABLE tree_agent_nodes (
   id TEXT PRIMARY KEY,
   run_id TEXT NOT NULL,
@@ -359,7 +359,7 @@ CREATE TABLE tree_agent_nodes (
   ended_at BIGINT,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
-, agent TEXT);
+, agent TEXT, is_stale BIGINT NOT NULL DEFAULT 0, is_current BIGINT NOT NULL DEFAULT 1, shortfall TEXT);
 CREATE TABLE tree_agent_plans (
   id TEXT PRIMARY KEY,
   run_id TEXT NOT NULL,

@@ -169,7 +169,7 @@ impl SqlStore {
         place: &str,
         project_items: u64,
     ) -> Result<Arc<SqlStore>, StoreError> {
-        let migrated = migrate::migrate(backend.as_ref(), engine, place).await?;
+        migrate::migrate(backend.as_ref(), engine, place).await?;
         if maintenance::is_unfinished(backend.as_ref()).await? {
             return Err(StoreError::Unusable(
                 "a copy into this database did not finish; copy again, or drop the database".into(),
@@ -182,10 +182,7 @@ impl SqlStore {
         if store.actor(LOCAL_HANDLE).await?.is_none() {
             store.create_local().await?;
         }
-        if migrated {
-            // What a run's row says follows from its log, and this version may say more than the one before.
-            store.rebuild().await?;
-        }
+        store.rebuild_after_migration().await?;
         Ok(Arc::new(store))
     }
 

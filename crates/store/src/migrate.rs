@@ -7,7 +7,7 @@ use crate::backend::{Backend, WriteError};
 use crate::log::into_store_error;
 use crate::sql::{Guard, Statement, Value};
 use crate::sqlite::Sqlite;
-use crate::{Engine, FileClock, StoreError};
+use crate::{Engine, FileClock, StoreError, maintenance};
 use engine::blob::Hash;
 use futures::FutureExt;
 use runtime::ports::Clock;
@@ -19,7 +19,7 @@ struct Migration {
     sql: &'static str,
 }
 
-/// In the order of their versions. The numbers need not be consecutive: there is no version 11.
+/// In the order of their versions. The numbers need not be consecutive.
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "homework", sql: include_str!("../migrations/0001_homework.sql") },
     Migration { version: 2, name: "tree", sql: include_str!("../migrations/0002_tree.sql") },
@@ -35,6 +35,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 13, name: "database_notes", sql: include_str!("../migrations/0013_database_notes.sql") },
     Migration { version: 14, name: "commits", sql: include_str!("../migrations/0014_commits.sql") },
     Migration { version: 15, name: "outcome", sql: include_str!("../migrations/0015_outcome.sql") },
+    Migration { version: 16, name: "current_and_stale", sql: include_str!("../migrations/0016_current_and_stale.sql") },
 ];
 
 /// What all migrations together make on SQLite, with the columns for checksums. A new file is made by this text, which takes
@@ -100,23 +101,26 @@ impl Engine {
     }
 }
 
-/// Whether a database that was in use before was brought to another version.
-pub(crate) async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) -> Result<bool, StoreError> {
+/// A database that was in use before gets a note, in the transaction of its last migration, that its projections are to be
+/// written again. What a run's row says follows from its log, and this version may say more than the one before.
+pub(crate) async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) -> Result<(), StoreError> {
     create_history(backend).await?;
     let applied = check(backend, place).await?;
     let missing = MIGRATIONS.iter().filter(|migration| migration.version > applied);
-    let batches: Vec<_> = match engine {
+    let mut batches: Vec<_> = match engine {
         Engine::Sqlite if applied == 0 => vec![new_file()],
         _ => missing.map(|migration| migration.statements(engine)).collect(),
     };
-    let changes = applied > 0 && !batches.is_empty();
+    if let Some(last) = batches.last_mut().filter(|_| applied > 0) {
+        last.push(maintenance::rebuild_note());
+    }
     for batch in batches {
         match backend.write_long(batch).await {
             Ok(_) | Err(WriteError::Refused(_)) => {}
             Err(error) => return Err(into_store_error(error)),
         }
     }
-    Ok(changes)
+    Ok(())
 }
 
 /// A migrated database in memory. The first one is kept as a template that the others copy: migrating was measured at

@@ -78,6 +78,7 @@ pub(crate) fn run(row: &Row) -> Result<RunRow, StoreError> {
         ended_at: optional_time(row, 24)?,
         last_seq: number(row, 25)?,
         head: hash(row, 26)?,
+        paused_nodes: Vec::new(),
         provider_wait: row.optional_text(27)?.map(|_| row.json(27)).transpose()?,
         success_criteria: row.json(28)?,
         outcome: row.optional_text(29)?.map(|_| word(row, 29, RunOutcome::parse)).transpose()?,

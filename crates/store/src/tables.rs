@@ -49,12 +49,14 @@ pub(crate) const ITERATION: &str =
     "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
 pub(crate) const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
     depth, status, role_state, message, paused, generation, retry_of, scratchpad_doc_id, scratchpad_tail, outcome, error, \
-    retryable, result, metrics, own_metrics, started_at, ended_at, created_at, updated_at, agent";
+    retryable, result, metrics, own_metrics, started_at, ended_at, created_at, updated_at, agent, is_stale, is_current, \
+    shortfall";
 pub(crate) const NODE_CHANGES: &str = "status, role_state, message, paused, generation, scratchpad_tail, outcome, error, retryable, \
-    result, metrics, own_metrics, started_at, ended_at, updated_at";
+    result, metrics, own_metrics, started_at, ended_at, updated_at, is_stale, is_current, shortfall";
 pub(crate) const PLAN: &str = "id, run_id, node_id, version, plan_json, created_at";
 pub(crate) const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_id, json_payload, content_hash, content_bytes, is_primary, \
-    label, created_at";
+    label, created_at, is_stale, is_current, title";
+pub(crate) const ARTIFACT_CHANGES: &str = "is_primary, is_stale, is_current";
 pub(crate) const STEP: &str = "run_id, step, action, path, action_name, params, message, thought, ok, summary, result_hash, result_bytes, \
     artifacts, seq, started_at, ended_at";
 /// The columns of a run that are set when it is created and never change.

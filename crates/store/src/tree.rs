@@ -4,12 +4,13 @@
 use crate::rows::{json, optional_time, time};
 use crate::scope::visible_of_run;
 use crate::sql::{Row, Statement, Value, equals, id, in_order_made, only, optional_id, page};
-use crate::tables::{ARTIFACT, NODE, NODE_CHANGES, PLAN, insert};
+use crate::tables::{ARTIFACT, ARTIFACT_CHANGES, NODE, NODE_CHANGES, PLAN, insert};
 use crate::{SqlStore, StoreError, records};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows};
 use engine::blob::BlobRef;
 use engine::ids::{ArtifactId, NodeId, NodeNumber, PlanId, RunId};
 use engine::time::Timestamp;
+use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
 use runtime::ports::Slice;
 use std::sync::LazyLock;
@@ -34,7 +35,7 @@ pub(crate) fn statements(rows: &Rows) -> Vec<Statement> {
 static UPSERT_NODE: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_nodes", NODE, NODE_CHANGES));
 static INSERT_PLAN: LazyLock<String> =
     LazyLock::new(|| insert("tree_agent_plans", PLAN, " ON CONFLICT (id) DO NOTHING"));
-static UPSERT_ARTIFACT: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_artifacts", ARTIFACT, "is_primary"));
+static UPSERT_ARTIFACT: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_artifacts", ARTIFACT, ARTIFACT_CHANGES));
 
 /// An insert that updates an existing row. It sets only the columns that can change, so that the indexes on the others
 /// are not written.
@@ -79,6 +80,9 @@ fn node(row: &NodeRow) -> Vec<Value> {
         time(row.created_at),
         time(row.updated_at),
         Value::from(row.agent.clone()),
+        Value::from(i64::from(row.stale)),
+        Value::from(i64::from(row.current)),
+        Value::from(row.shortfall.clone()),
     ]
 }
 
@@ -100,6 +104,9 @@ fn artifact(row: &ArtifactRow) -> Vec<Value> {
         Value::from(i64::from(row.is_primary)),
         Value::from(row.label.as_str()),
         time(row.created_at),
+        Value::from(i64::from(row.stale)),
+        Value::from(i64::from(row.current)),
+        Value::from(row.title.clone()),
     ]
 }
 
@@ -145,6 +152,9 @@ pub(crate) fn read_node(row: &Row) -> Result<NodeRow, StoreError> {
         created_at: records::time(row, 27)?,
         updated_at: records::time(row, 28)?,
         agent: words(29)?,
+        stale: row.int(30)? != 0,
+        current: row.int(31)? != 0,
+        shortfall: words(32)?,
     })
 }
 
@@ -175,6 +185,9 @@ pub(crate) fn read_artifact(row: &Row) -> Result<ArtifactRow, StoreError> {
         is_primary: row.int(8)? != 0,
         label: row.text(9)?.to_owned(),
         created_at: records::time(row, 10)?,
+        stale: row.int(11)? != 0,
+        current: row.int(12)? != 0,
+        title: row.optional_text(13)?.map(str::to_owned),
     })
 }
 
@@ -203,6 +216,28 @@ impl SqlStore {
 
     pub async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
         self.one(only(visible_of_run(&NODES, scope, run), "id", node), read_node).await
+    }
+
+    /// The step and status of each child of a node, in the order of their creation.
+    pub async fn children(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        parent: NodeId,
+    ) -> Result<Vec<(String, NodeStatus)>, StoreError> {
+        let query = visible_of_run("SELECT step_id, status FROM tree_agent_nodes", scope, run);
+        let mut query = only(query, "parent_node_id", parent);
+        query.push(" AND step_id IS NOT NULL ORDER BY ordinal");
+        self.all(query, |row| Ok((row.text(0)?.to_owned(), records::named(row, 1)?))).await
+    }
+
+    /// The nodes that are paused and have not ended, in the order of their creation.
+    pub async fn paused_nodes(&self, scope: &Scope, run: RunId) -> Result<Vec<NodeId>, StoreError> {
+        let mut query = visible_of_run("SELECT id FROM tree_agent_nodes", scope, run);
+        query.push(
+            " AND paused = 1 AND status NOT IN ('completed', 'failed', 'canceled', 'superseded') ORDER BY ordinal",
+        );
+        self.all(query, |row| row.parse(0)).await
     }
 
     /// Every version of every plan, or of one node's plan, oldest first.

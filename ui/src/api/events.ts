@@ -805,6 +805,10 @@ export interface TreeNodeResult {
 
 export type TreeNodeResumed = Record<string, unknown>;
 
+export interface TreeNodeStale {
+  causedBy: string;
+}
+
 export interface TreeNodeStatus {
   message?: string;
   modeReason?: string;
@@ -975,6 +979,7 @@ export interface EventPayloads {
   'tree.node_reopened': TreeNodeReopened;
   'tree.node_result': TreeNodeResult;
   'tree.node_resumed': TreeNodeResumed;
+  'tree.node_stale': TreeNodeStale;
   'tree.node_status': TreeNodeStatus;
   'tree.parent_hint': TreeParentHint;
   'tree.plan_band_created': TreePlanBandCreated;

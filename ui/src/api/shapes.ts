@@ -31,6 +31,7 @@ export interface Artifact {
   change?: 'created' | 'updated';
   content: unknown;
   created_at: string;
+  current?: boolean;
   document_id: string | null;
   id: string;
   is_primary: boolean;
@@ -39,7 +40,9 @@ export interface Artifact {
   label: string;
   node_id: string | null;
   run_id: string;
+  stale?: boolean;
   task_id?: string | null;
+  title?: string | null;
 }
 
 export interface Budgets {
@@ -315,6 +318,7 @@ export interface Node {
   agent?: string;
   band_index: number;
   created_at: string;
+  current: boolean;
   depth: number;
   ended_at: string | null;
   error: string | null;
@@ -335,6 +339,8 @@ export interface Node {
   run_id: string;
   scratchpad_doc_id: string;
   scratchpad_tail: string;
+  shortfall: string | null;
+  stale: boolean;
   started_at: string | null;
   status: NodeStatus;
   step_id: string | null;
@@ -365,6 +371,7 @@ export interface NodeColumns {
   question: (string | null)[];
   retry_of: (number | null)[];
   role: Role[];
+  stale: boolean[];
   started_ms: (number | null)[];
   status: NodeStatus[];
   step: number[];
@@ -395,11 +402,14 @@ export interface Notification {
 export type Outcome = 'success' | 'partial' | 'no_op';
 
 export interface Plan {
+  bands?: unknown[];
   steps: PlanStep[];
+  summary?: string | null;
   version: number;
 }
 
 export interface PlanStep {
+  band?: number;
   id: string;
   iteration_last_touched: number;
   owner: Role;
@@ -558,6 +568,7 @@ export interface Run {
   objective: string;
   outcome: RunOutcome | null;
   owner: string;
+  paused_nodes?: string[];
   plan: Plan | null;
   project_ids: string[];
   provider_wait?: { error?: string; provider: string; until: string; };

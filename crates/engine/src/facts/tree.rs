@@ -179,7 +179,7 @@ facts! {
         document_id: Option<DocumentId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
-        /// The document's title, when it differs from the label.
+        /// Its title, when it differs from the label.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
         /// What a reader is shown, as JSON; absent for a document whose text the platform did not see.
@@ -268,6 +268,12 @@ facts! {
     /// generation; caused by itself, → what it was doing last.
     NodeReopened = "tree.node_reopened" {
         generation: u32,
+        caused_by: NodeId,
+    }
+
+    /// A result that the node was shown has been replaced, by a retry of the named node or of one below it: what the node made
+    /// is stale until it is done again. The status stays.
+    NodeStale = "tree.node_stale" {
         caused_by: NodeId,
     }
 

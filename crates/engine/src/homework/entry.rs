@@ -1,16 +1,14 @@
 //! Templates of scratchpad entries. Equal inputs give equal bytes: nothing here reads a clock.
 
 use super::state::{Branch, Executor, LastOutcome, State};
-use crate::calls::RecordedCall;
+use crate::calls::{self, RecordedCall};
 use crate::facts::homework::{HomeworkStepStatus, NextAction, Progress, Verdict};
 use crate::workspace::Artifacts;
-use serde_json::Value;
 use std::fmt::Write;
 
 const MAX_LINE_CHARS: usize = 240;
 /// In characters. An executor's outcome is longer than a line and shorter than a document.
 const MAX_OUTCOME_CHARS: usize = 2_000;
-const MAX_ARGUMENT_CHARS: usize = 60;
 /// The most branches listed one by one.
 const MAX_ROLLUP_LINES: usize = 40;
 /// The arguments that tell one call of a tool from another, the first that is there.
@@ -109,34 +107,13 @@ fn actions(state: &State) -> Vec<String> {
 fn action(call: &RecordedCall) -> String {
     let purpose = if call.purpose.is_empty() { String::new() } else { format!(": {}", line(&call.purpose)) };
     let repair = if call.repair_of.is_some() { " (corrected)" } else { "" };
-    format!("{}({}){repair}{purpose}", call.tool, key_arguments(&call.arguments))
-}
-
-/// The arguments worth showing: short ones whole, the beginning of long ones.
-fn key_arguments(arguments: &Value) -> String {
-    let Some(map) = arguments.as_object() else { return line(&arguments.to_string()) };
-    map.iter().map(|(name, value)| format!("{name}: {}", argument(value))).collect::<Vec<_>>().join(", ")
-}
-
-/// A text stays within its quotes when it is cut.
-fn argument(value: &Value) -> String {
-    let json = match value {
-        Value::String(text) if text.chars().count() > MAX_ARGUMENT_CHARS => {
-            let beginning: String = text.chars().take(MAX_ARGUMENT_CHARS).collect();
-            return Value::from(format!("{beginning}…")).to_string();
-        }
-        other => other.to_string(),
-    };
-    match json.char_indices().nth(MAX_ARGUMENT_CHARS).filter(|_| !value.is_string()) {
-        Some((end, _)) => format!("{}…", &json[..end]),
-        None => json,
-    }
+    format!("{}({}){repair}{purpose}", call.tool, calls::key_arguments(&call.arguments))
 }
 
 /// The tool, and what tells this call of it from another.
 pub(super) fn call_name(call: &RecordedCall) -> String {
     let named = NAMING_ARGUMENTS.iter().find_map(|name| call.arguments.get(*name).filter(|value| value.is_string()));
-    named.map_or_else(|| call.tool.clone(), |value| format!("{} {}", call.tool, argument(value)))
+    named.map_or_else(|| call.tool.clone(), |value| format!("{} {}", call.tool, calls::argument(value)))
 }
 
 fn results(state: &State) -> Vec<String> {

@@ -74,6 +74,8 @@ pub struct UserAnswer {
 pub enum NodeCommand {
     Cancel,
     Retry,
+    /// And, after it, what rested on its result in later bands.
+    RetryWithDependents,
     Pause,
     Resume,
 }
@@ -109,6 +111,10 @@ pub enum Remedy {
     RetryNode {
         run: RunId,
         node: NodeId,
+    },
+    ResumeNodes {
+        run: RunId,
+        nodes: Vec<NodeId>,
     },
 }
 
@@ -275,7 +281,9 @@ impl Run {
     fn resume(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
             Status::Paused if self.shared.paused_by_branches => {
-                refuse("branches_paused", format!("run {} waits for its paused nodes: resume those", self.shared.id))
+                let (run, nodes) = (self.shared.id, self.paused_nodes());
+                let why = format!("run {run} waits for its paused nodes");
+                Err(Refusal::new("branches_paused", why).with(Remedy::ResumeNodes { run, nodes }))
             }
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
@@ -346,7 +354,7 @@ impl Run {
             return self.cancel(actor, now);
         }
         let ended = self.shared.status().is_terminal();
-        if ended && order != NodeCommand::Retry {
+        if ended && !matches!(order, NodeCommand::Retry | NodeCommand::RetryWithDependents) {
             return refuse(
                 "run_ended",
                 format!("run {} is {}; only retry reopens it", self.shared.id, self.shared.status().name()),
@@ -354,7 +362,8 @@ impl Run {
         }
         let mut facts = self.facts(now);
         self.rules().command_node(&self.shared, node, order, &mut facts)?;
-        if ended || self.shared.paused_by_branches {
+        // Another pause leaves a run at rest that its paused branches hold up.
+        if ended || self.shared.paused_by_branches && order != NodeCommand::Pause {
             // Ids are derived from positions in the log, so the facts are decided again after the `Resumed` event.
             let reason = if ended { ResumeReason::Retry } else { ResumeReason::Unpaused };
             self.emit(Resumed { reason }, actor, now);
@@ -365,7 +374,7 @@ impl Run {
         self.drop_unwanted_retries(now);
         let how = match order {
             NodeCommand::Cancel => ResumeReason::Withdrawn,
-            NodeCommand::Retry => ResumeReason::Retry,
+            NodeCommand::Retry | NodeCommand::RetryWithDependents => ResumeReason::Retry,
             NodeCommand::Pause | NodeCommand::Resume => ResumeReason::Answered,
         };
         self.resume_if_answered(how, now);
@@ -443,6 +452,12 @@ impl Run {
             super::Machine::Homework(_) | super::Machine::Task(_) => None,
             super::Machine::Tree(state) => state.root().map(|root| root.id),
         }
+    }
+
+    /// The nodes of a tree that are paused and have not ended.
+    fn paused_nodes(&self) -> Vec<NodeId> {
+        let super::Machine::Tree(state) = &self.machine else { return Vec::new() };
+        state.nodes.iter().filter(|node| node.paused && node.is_live()).map(|node| node.id).collect()
     }
 
     pub fn iteration(&self) -> u32 {

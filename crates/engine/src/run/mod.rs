@@ -25,7 +25,7 @@ pub(crate) use commands::{no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, NodeRef};
 pub use effect_state::{Due, EffectState, Parked};
-pub use shared::{ClosedBy, Question, Shared, UserMessage};
+pub use shared::{ClosedBy, PAUSED_AT_NODES, Question, Shared, UserMessage};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;

@@ -21,6 +21,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// The activity of a run that only resuming a node can move.
+pub const PAUSED_AT_NODES: &str = "waiting for paused nodes";
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shared {
     pub id: RunId,
@@ -367,6 +370,7 @@ impl Shared {
                 1 => "waiting for an answer".into(),
                 open => format!("waiting for {open} answers"),
             },
+            Status::Paused if self.paused_by_branches => PAUSED_AT_NODES.into(),
             status => status.name().replace('_', " "),
         }
     }

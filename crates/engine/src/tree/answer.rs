@@ -213,6 +213,11 @@ impl ArtifactAnswer {
     pub fn name(&self) -> &str {
         if self.label.trim().is_empty() { self.title.trim() } else { self.label.trim() }
     }
+
+    /// Its title, where the label does not say it already.
+    pub fn title_beside_label(&self) -> Option<String> {
+        Some(self.title.trim()).filter(|title| !title.is_empty() && *title != self.name()).map(str::to_owned)
+    }
 }
 
 impl CheckedAnswer for PlannerAnswer {

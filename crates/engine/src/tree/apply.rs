@@ -154,7 +154,8 @@ impl State {
             TreeFact::PlanCreated(fact) => self.planned(number, fact),
             TreeFact::StepStatusChanged(fact) => {
                 if let Some(plan) = &mut self.at_mut(number).plan {
-                    plan.set_status(&fact.step_id, fact.status);
+                    let again = plan.set_status(&fact.step_id, fact.status);
+                    self.reserved_nodes += u32::from(again);
                 }
             }
             TreeFact::NodeDelegated(fact) => {
@@ -246,6 +247,7 @@ impl State {
                     self.set_status(number, NodeStatus::Waiting);
                 }
             }
+            TreeFact::NodeStale(_) => self.at_mut(number).stale = true,
             TreeFact::NodePaused(_) => self.set_paused(number, true),
             TreeFact::NodeResumed(_) => self.set_paused(number, false),
         }
@@ -262,8 +264,11 @@ impl State {
                 self.accounts.open_root(&shared.budgets);
             }
         }
-        // A step's node was reserved when its plan was accepted.
-        if parent.is_none() || fact.retry_of.is_some() {
+        // A step's node was reserved when its plan was accepted, or when the step was set to be done again.
+        let step = parent.zip(fact.step_id.as_deref());
+        let set_again = step.and_then(|(parent, id)| self.at_mut(parent).plan.as_mut()?.step_mut(id));
+        let reserved = set_again.is_some_and(|step| std::mem::take(&mut step.again));
+        if parent.is_none() || fact.retry_of.is_some() && !reserved {
             self.reserved_nodes += 1;
         }
         let known = Metrics { cost_known: shared.metrics.cost_known, ..Metrics::default() };
@@ -295,6 +300,7 @@ impl State {
             artifacts: Vec::new(),
             first_artifact: 0,
             reads: Vec::new(),
+            stale: false,
             result: None,
             hint: None,
             synthesis: None,
@@ -401,6 +407,7 @@ impl State {
         *node.work = GenerationWork::default();
         node.first_artifact = node.artifacts.len();
         node.reads.clear();
+        node.stale = false;
         node.result = None;
         node.hint = None;
         node.outcome = None;

@@ -25,7 +25,8 @@ impl State {
             );
             for step in steps {
                 let child = facts.new_id();
-                self.delegate(shared, number, step, child, share, None, facts);
+                let retry_of = step.child.map(|earlier| self.at(earlier).id);
+                self.delegate(shared, number, step, child, share, retry_of, facts);
             }
         }
         let waiting = NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner);

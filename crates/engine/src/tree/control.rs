@@ -80,7 +80,14 @@ impl State {
         }
     }
 
-    pub(super) fn retry(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
+    /// With `dependents`, what rested on the node in later bands is done again after it, in order.
+    pub(super) fn retry(
+        &self,
+        shared: &Shared,
+        number: NodeNumber,
+        dependents: bool,
+        facts: &mut Facts,
+    ) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
             return refuse(
@@ -91,12 +98,22 @@ impl State {
         if let Some(why) = self.not_retryable(number) {
             return refuse("not_current", why);
         }
-        if node.parent.is_some() && self.nodes_left(shared) == 0 {
+        let more = if dependents { self.dependents(number).len() as u32 } else { 0 };
+        let needed = u32::from(node.parent.is_some()) + more;
+        let left = self.nodes_left(shared);
+        if needed > left {
             let limit = shared.budgets.max_nodes;
-            let why = format!("all {limit} nodes are used");
-            return Err(Refusal::new("max_nodes", why).with(Remedy::RaiseNodes { above: limit }));
+            let why = match left {
+                0 => format!("all {limit} nodes are used"),
+                _ => format!("{needed} nodes are needed and {left} of {limit} are left"),
+            };
+            return Err(Refusal::new("max_nodes", why).with(Remedy::RaiseNodes { above: limit + needed - left - 1 }));
         }
         self.redo(shared, number, &mut BTreeSet::new(), facts);
+        if dependents {
+            self.plan_dependents(number, facts);
+        }
+        self.mark_stale(&[number], node.id, facts);
         Ok(())
     }
 
@@ -114,6 +131,9 @@ impl State {
             let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
             if node.parent.is_some() && step.is_none_or(|step| step.child != Some(at)) {
                 return Some(format!("node {} was replaced by a later one", node.id));
+            }
+            if step.is_some_and(|step| step.again) {
+                return Some(format!("node {} is about to be done again", node.id));
             }
         }
         (number == NodeNumber::ROOT && self.at(NodeNumber::ROOT).status == NodeStatus::Canceled)
@@ -202,6 +222,7 @@ impl State {
             again.push((NodeNumber::ROOT, Unfinished::Redo));
         }
         let mut reopened = BTreeSet::new();
+        let replaced: Vec<NodeNumber> = again.iter().map(|(number, _)| *number).collect();
         for (number, how) in again.into_iter().rev() {
             let node = self.at(number);
             match how {
@@ -214,6 +235,9 @@ impl State {
                 }
                 Unfinished::Redo => self.redo(shared, number, &mut reopened, facts),
             }
+        }
+        if let Some(first) = replaced.last() {
+            self.mark_stale(&replaced, self.at(*first).id, facts);
         }
     }
 

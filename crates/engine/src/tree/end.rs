@@ -65,7 +65,7 @@ impl State {
     }
 
     /// Whether neither the node nor an ancestor was replaced by a retry or a new plan.
-    pub(super) fn is_current(&self, number: NodeNumber) -> bool {
+    pub(crate) fn is_current(&self, number: NodeNumber) -> bool {
         self.path(number).all(|at| {
             let node = self.at(at);
             let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));

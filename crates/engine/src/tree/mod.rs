@@ -22,6 +22,7 @@ mod reads;
 mod report;
 mod request;
 mod results;
+mod stale;
 pub mod state;
 pub mod status;
 mod verify;
@@ -171,7 +172,8 @@ impl Rules for State {
         };
         match order {
             NodeCommand::Cancel => self.cancel_node(shared, number, facts),
-            NodeCommand::Retry => self.retry(shared, number, facts),
+            NodeCommand::Retry => self.retry(shared, number, false, facts),
+            NodeCommand::RetryWithDependents => self.retry(shared, number, true, facts),
             NodeCommand::Pause => self.pause(number, facts),
             NodeCommand::Resume => self.resume(number, facts),
         }

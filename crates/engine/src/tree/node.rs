@@ -50,6 +50,8 @@ pub struct Node {
     pub first_artifact: usize,
     /// The artifacts of other nodes that this generation was shown.
     pub reads: Vec<ArtifactId>,
+    /// Something that this generation was shown has been replaced since.
+    pub stale: bool,
     pub result: Option<Box<Envelope>>,
     pub hint: Option<Box<Hint>>,
     pub synthesis: Option<Box<Synthesis>>,
@@ -129,7 +131,7 @@ pub struct Artifact {
     pub kind: ArtifactType,
     pub document: Option<DocumentId>,
     pub label: String,
-    /// The document's title, when it differs from the label.
+    /// Its title, when it differs from the label.
     pub title: Option<String>,
     /// What a reader is shown, as one JSON value.
     pub content: Option<BlobRef>,
@@ -142,6 +144,12 @@ pub struct Artifact {
 }
 
 impl Artifact {
+    /// Whether it was given again under the same label, or is a later text of the same document.
+    pub fn takes_the_place_of(&self, earlier: &Artifact) -> bool {
+        let same_label = earlier.own && self.own && self.label == earlier.label;
+        same_label || earlier.document.is_some() && self.document == earlier.document
+    }
+
     /// The title, or the label without one.
     pub fn headline(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.label)

@@ -41,6 +41,8 @@ pub struct Step {
     pub carried_over: bool,
     /// The node that works on it, or the last one that did.
     pub child: Option<NodeNumber>,
+    /// Set to be done again by another node, which is reserved.
+    pub again: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +89,7 @@ impl Plan {
                     status: StepStatus::Pending,
                     carried_over: false,
                     child: None,
+                    again: false,
                 };
                 let carried_over =
                     finished.remove(&of.id).map(|step| Step { band: band.index, index: index as u32, ..step });
@@ -107,10 +110,16 @@ impl Plan {
         self.by_id.get(id).map(|at| &mut self.steps[*at as usize])
     }
 
-    pub fn set_status(&mut self, id: &str, status: StepStatus) {
-        let Some(step) = self.step_mut(id) else { return };
+    /// Whether the step is from now on to be done again by another node.
+    pub fn set_status(&mut self, id: &str, status: StepStatus) -> bool {
+        let Some(step) = self.step_mut(id) else { return false };
         let was = std::mem::replace(&mut step.status, status);
         let band = step.band as usize;
+        let again = status == StepStatus::Pending && step.child.is_some() && !step.again;
+        step.again |= again;
+        if again {
+            self.next_band = self.next_band.min(band);
+        }
         if was == StepStatus::Pending && status == StepStatus::Running {
             // Its band has begun; one that runs again was begun long ago.
             self.next_band = self.next_band.max(band + 1);
@@ -125,6 +134,7 @@ impl Plan {
             (true, false) => self.ended -= 1,
             _ => {}
         }
+        again
     }
 
     /// How many of its steps are over, from 0 to 1, to three places.

@@ -83,14 +83,18 @@ impl State {
         let earlier = self.at(number).plan.as_ref();
         let unfinished =
             earlier.into_iter().flat_map(|plan| &plan.steps).filter(|step| step.status != StepStatus::Completed);
+        let version = earlier.map_or(1, |plan| plan.version + 1);
         for step in unfinished {
             facts.push_at(
                 node_ref,
                 fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Superseded },
             );
+            if let Some(child) = step.child {
+                let superseded = NodeStatusChanged::to(NodeStatus::Superseded, self.at(child).role);
+                facts.push_at(self.node_ref_of(child), superseded.saying(format!("replaced by plan {version}")));
+            }
         }
         let plan_id: PlanId = facts.new_id();
-        let version = earlier.map_or(1, |plan| plan.version + 1);
         let bands = bands_of(plan);
         let carried_over =
             |id: &str| earlier.and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed);

@@ -111,7 +111,11 @@ impl State {
             lessons::describe_agent(shared, handle, &node.work.calls, &mut out);
         }
         if let Some(before) = node.retry_of.and_then(|id| self.node(id)) {
-            out.add("retry_of", json!({ "node_id": before.id, "status": before.status, "error": before.error, "result": before.result }));
+            let mut earlier = json!({ "node_id": before.id, "status": before.status, "error": before.error, "result": before.result });
+            if before.stale {
+                earlier["stale"] = json!(true);
+            }
+            out.add("retry_of", earlier);
         }
         out.add("allowances", self.allowances(shared, number));
         self.earlier_bands(number, &mut out);
@@ -154,14 +158,18 @@ impl State {
 
     fn envelope_line(&self, step: &Step) -> Value {
         let child = step.child.map(|child| self.at(child));
-        json!({
+        let mut line = json!({
             "step_id": step.of.id,
             "title": step.of.title,
             "status": step.status,
             "outcome": child.and_then(|child| child.outcome),
             "error": child.and_then(|child| child.error.clone()),
             "result": child.and_then(|child| child.result.as_deref()),
-        })
+        });
+        if child.is_some_and(|child| child.stale) {
+            line["stale"] = json!(true);
+        }
+        line
     }
 }
 

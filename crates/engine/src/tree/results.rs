@@ -15,6 +15,7 @@ use crate::calls::RecordedCall;
 use crate::facts::tree::{self as fact, ArtifactType, NodeOutcome, ProposedResult, SuccessAssessment};
 use crate::ids::{ArtifactId, DocumentId, NodeNumber};
 use crate::run::{Facts, Shared, StopReason};
+use crate::task::READ_SCRATCHPAD;
 use serde_json::Value;
 
 /// In characters: how much of a document or payload a reader is shown.
@@ -82,16 +83,8 @@ impl State {
         if text.len() > MAX_INLINE_JSON_BYTES {
             return self.documented(shared, number, of, &format!("```json\n{text}\n```\n"), content, facts);
         }
-        let label = of.name().to_owned();
-        MadeArtifact {
-            kind: of.kind,
-            document: None,
-            label,
-            title: None,
-            content,
-            json: Some(of.json.clone()),
-            own: true,
-        }
+        let (label, title) = (of.name().to_owned(), of.title_beside_label());
+        MadeArtifact { kind: of.kind, document: None, label, title, content, json: Some(of.json.clone()), own: true }
     }
 
     fn documented(
@@ -103,8 +96,7 @@ impl State {
         content: Option<BlobRef>,
         facts: &mut Facts,
     ) -> MadeArtifact {
-        let label = of.name().to_owned();
-        let title = Some(of.title.trim()).filter(|title| !title.is_empty() && *title != label).map(str::to_owned);
+        let (label, title) = (of.name().to_owned(), of.title_beside_label());
         let document = Some(self.write_document(shared, number, title.as_deref().unwrap_or(&label), text, facts));
         MadeArtifact { kind: of.kind, document, label, title, content, json: None, own: true }
     }
@@ -138,7 +130,11 @@ impl State {
             return;
         }
         let shortfall = self.shortfall(shared, number, &result);
-        let outcome = if shortfall.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
+        let outcome = match &shortfall {
+            Some(_) => NodeOutcome::Partial,
+            None if self.changed_nothing(shared, number) => NodeOutcome::NoOp,
+            None => NodeOutcome::Success,
+        };
         self.complete(shared, number, &result, Vec::new(), (outcome, shortfall, false), facts);
     }
 
@@ -168,6 +164,20 @@ impl State {
             reasons.extend(self.failed_in_this_round(number));
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    /// Whether a leaf made nothing and called no tool that may have changed something, so that there was nothing to do. The
+    /// root is none of these: what it says becomes a document.
+    fn changed_nothing(&self, shared: &Shared, number: NodeNumber) -> bool {
+        let node = self.at(number);
+        let reads = |tool: &str| {
+            tool == READ_SCRATCHPAD || shared.brief.tools.iter().any(|known| known.name == tool && known.read)
+        };
+        let wrote = |call: &RecordedCall| call.result.as_ref().is_some_and(|result| result.ok) && !reads(&call.tool);
+        number != NodeNumber::ROOT
+            && node.status == NodeStatus::Executing
+            && node.current_artifacts().next().is_none()
+            && !node.work.calls.iter().any(wrote)
     }
 
     /// What its step asked for and it did not make.
@@ -335,12 +345,8 @@ impl State {
 /// Everything of this generation; of what was given twice, the newer registration.
 pub(super) fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artifact> {
     let all: Vec<&Artifact> = node.current_artifacts().chain(fresh).collect();
-    let replaced = |index: usize, artifact: &Artifact| {
-        all[index + 1..].iter().any(|later| {
-            let same_label = artifact.own && later.own && later.label == artifact.label;
-            same_label || artifact.document.is_some() && later.document == artifact.document
-        })
-    };
+    let replaced =
+        |index: usize, artifact: &Artifact| all[index + 1..].iter().any(|later| later.takes_the_place_of(artifact));
     all.iter()
         .enumerate()
         .filter(|(index, artifact)| !replaced(*index, artifact))

@@ -148,7 +148,7 @@ impl State {
     }
 
     /// The node and its descendants under current plans, parents first.
-    pub(super) fn subtree(&self, number: NodeNumber) -> Vec<NodeNumber> {
+    pub(crate) fn subtree(&self, number: NodeNumber) -> Vec<NodeNumber> {
         let mut found = vec![number];
         let mut next = 0;
         while let Some(at) = found.get(next) {

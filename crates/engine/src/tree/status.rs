@@ -17,7 +17,7 @@ words! {
         Completed = "completed",
         Failed = "failed",
         Canceled = "canceled",
-        /// Reserved: a replan supersedes steps; the nodes that worked on them stay as they ended.
+        /// Another plan replaced the step it had worked on. How it ended is in its error or result.
         Superseded = "superseded",
     }
 }
@@ -32,9 +32,9 @@ pub const TRANSITIONS: &[(NodeStatus, &[NodeStatus])] = &[
     (S::Waiting, &[S::Delegating, S::Aggregating, S::Failed, S::Canceled]),
     (S::Aggregating, &[S::Waiting, S::Planning, S::Completed, S::Failed, S::Canceled]),
     (S::Blocked, &[S::Planning, S::Executing, S::Failed, S::Canceled]),
-    (S::Completed, &[S::Waiting, S::Planning, S::Executing]),
-    (S::Failed, &[S::Waiting, S::Planning, S::Executing]),
-    (S::Canceled, &[]),
+    (S::Completed, &[S::Waiting, S::Planning, S::Executing, S::Superseded]),
+    (S::Failed, &[S::Waiting, S::Planning, S::Executing, S::Superseded]),
+    (S::Canceled, &[S::Superseded]),
     (S::Superseded, &[]),
 ];
 

@@ -43,6 +43,7 @@ pub struct Columns {
     pub message: Vec<Option<String>>,
     pub outcome: Vec<Option<NodeOutcome>>,
     pub error: Vec<Option<String>>,
+    pub stale: Vec<bool>,
     pub artifacts: Vec<u32>,
     /// Those of them that are texts for readers: data is none, whatever holds it.
     pub documents: Vec<u32>,
@@ -116,6 +117,7 @@ impl TreeColumns {
         nodes.message.push(None);
         nodes.outcome.push(None);
         nodes.error.push(None);
+        nodes.stale.push(false);
         nodes.artifacts.push(0);
         nodes.documents.push(0);
         nodes.cost_usd.push(Usd(0));
@@ -172,6 +174,7 @@ impl TreeColumns {
                     self.set_status(at, NodeStatus::Waiting);
                 }
             }
+            TreeFact::NodeStale(_) => self.nodes.stale[at] = true,
             TreeFact::NodePaused(_) => self.nodes.paused[at] = true,
             TreeFact::NodeResumed(_) => self.nodes.paused[at] = false,
             _ => {}
@@ -229,6 +232,7 @@ impl TreeColumns {
     fn begin_again(&mut self, at: usize, generation: u32) {
         let nodes = &mut self.nodes;
         nodes.generation[at] = generation;
+        nodes.stale[at] = false;
         (nodes.outcome[at], nodes.error[at], nodes.message[at], nodes.ended_ms[at]) = (None, None, None, None);
     }
 

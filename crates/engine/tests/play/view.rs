@@ -53,6 +53,7 @@ fn compare(run: &Run, view: &View) {
             ("message", json!(row.message)),
             ("outcome", json!(row.outcome)),
             ("error", json!(row.error)),
+            ("stale", json!(row.stale)),
             ("question", json!(open.map(|question| question.id))),
             ("artifacts", json!(state.nodes[number].artifacts.len())),
             ("documents", json!(state.nodes[number].artifacts.iter().filter(|artifact| artifact.is_text()).count())),

@@ -313,3 +313,31 @@ fn b1_a_step_retried_before_a_band_starts_ends_before_that_band() {
     check(&play);
     assert_eq!(status_of(&play, "Step d"), NodeStatus::Completed);
 }
+
+#[test]
+fn t16_another_pause_resumes_nothing_and_a_refused_resume_names_the_nodes() {
+    // given: a run whose only branch left is paused
+    let mut play = scripted(brief("Hold"), |role, title, _| {
+        (role == Role::TreePlanner && title == "Hold").then(|| Ok(plan(&[&["a", "b"]])))
+    });
+    answer_root_planner(&mut play);
+    play.commit();
+    node(&mut play, "Step a", NodeCommand::Pause);
+    play.go();
+    assert_eq!(play.run.shared.status(), Status::Paused);
+    assert_eq!(play.run.activity(), engine::run::PAUSED_AT_NODES);
+    // when: a second node is paused
+    node(&mut play, "Hold", NodeCommand::Pause);
+    // then: nothing was resumed by it, and both are named to whoever resumes the run
+    assert_eq!(count(&play, "run.resumed"), 0);
+    assert_eq!(play.run.shared.status(), Status::Paused);
+    let refused = play.run.command(Command::Resume, Actor::Platform, play.now).expect_err("its nodes are paused");
+    let nodes = vec![by_title(&play, "Hold"), by_title(&play, "Step a")];
+    assert_eq!(refused.remedy, Some(engine::run::Remedy::ResumeNodes { run: play.run.shared.id, nodes }));
+    for title in ["Hold", "Step a"] {
+        node(&mut play, title, NodeCommand::Resume);
+    }
+    play.go();
+    check(&play);
+    assert_eq!(play.run.shared.status(), Status::Completed);
+}

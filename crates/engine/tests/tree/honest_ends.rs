@@ -149,3 +149,90 @@ fn t8_a_planner_none_of_whose_steps_began_had_not_started() {
     let rows = engine::projection::rows(&play.run, &play.events);
     assert!(rows.nodes.iter().all(|row| row.status == NodeStatus::Canceled && !row.paused));
 }
+
+#[test]
+fn t17_a_node_whose_step_another_plan_replaced_is_superseded() {
+    // given: a plan of which one step fails, and a second plan
+    let mut plans = 0;
+    let mut play = scripted(brief("Anew"), move |role, title, _| match (role, title) {
+        (Role::TreePlanner, _) => {
+            plans += 1;
+            Some(Ok(if plans == 1 { plan(&[&["a", "b"]]) } else { plan(&[&["a", "c"]]) }))
+        }
+        (Role::TreeExecutor, "Step b") => Some(Ok(json!({}))),
+        (Role::TreeAggregator, _) if plans == 1 => {
+            let mut answer = summed("draft");
+            answer["next"] = json!({ "should_replan": true, "reason": "b failed" });
+            Some(Ok(answer))
+        }
+        _ => None,
+    });
+    // when
+    play.go();
+    // then: the failed node is superseded and keeps its error; what was finished stays
+    check(&play);
+    assert_eq!(status_of(&play, "Step b"), NodeStatus::Superseded);
+    assert_eq!(
+        (status_of(&play, "Step a"), status_of(&play, "Step c")),
+        (NodeStatus::Completed, NodeStatus::Completed)
+    );
+    let rows = engine::projection::rows(&play.run, &play.events).nodes;
+    let b = rows.iter().find(|row| row.title == "Step b").expect("its row");
+    assert!(!b.current && b.error.is_some() && b.ended_at.is_some(), "{b:?}");
+    assert_eq!(play.run.shared.report.clone().expect("a report")["nodes"], json!({ "completed": 3, "superseded": 1 }));
+}
+
+#[test]
+fn t17_a_step_for_which_nothing_had_to_be_done_is_a_no_op() {
+    // given: steps that may deliver anything: one only looks and finds all well, one writes, one admits that it failed
+    let call = |tool: &str, arguments: Value| json!({ "tool": tool, "arguments": arguments, "purpose": "p" });
+    let said = |met: bool| json!({ "result": { "summary": "All is well.", "success_assessment": { "met": met } } });
+    let mut play = scripted(brief("Look"), move |role, title, attempt| match (role, title) {
+        (Role::TreePlanner, _) => {
+            let mut answer = plan(&[&["look", "write", "fail"]]);
+            answer["plan"]["bands"][0]["steps"]
+                .as_array_mut()
+                .unwrap()
+                .iter_mut()
+                .for_each(|step| step["deliverable"] = json!("either"));
+            Some(Ok(answer))
+        }
+        (Role::TreeExecutor, "Step look") if attempt.effect.0.ends_with(".r1") => {
+            Some(Ok(json!({ "tool_calls": [call("search_documents", json!({ "query": "x" }))] })))
+        }
+        (Role::TreeExecutor, "Step write") if attempt.effect.0.ends_with(".r1") => {
+            Some(Ok(json!({ "tool_calls": [call("create_document", json!({ "title": "New" }))] })))
+        }
+        (Role::TreeExecutor, title) => Some(Ok(said(title != "Step fail"))),
+        _ => None,
+    });
+    // when
+    play.go();
+    // then
+    check(&play);
+    let outcome = |title: &str| json!(state(&play).node(by_title(&play, title)).expect("a node").outcome);
+    assert_eq!(outcome("Step look"), "no_op");
+    assert_eq!(outcome("Step write"), "success");
+    assert_eq!(outcome("Step fail"), "partial");
+    let mut alone = scripted(brief("Alone"), move |role, _, _| (role == Role::TreeExecutor).then(|| Ok(said(true))));
+    alone.go();
+    assert_eq!(json!(state(&alone).nodes[0].outcome), "success", "what the root says is a document");
+}
+
+#[test]
+fn t17_data_keeps_its_title() {
+    let mut play = scripted(brief("Titled"), |role, _, _| {
+        (role == Role::TreeExecutor).then(|| {
+            let mut answer = done("paper");
+            let data = json!({ "type": "json", "label": "rows", "title": "Prices of sheds", "json": { "n": 1 } });
+            answer["artifacts"].as_array_mut().unwrap().push(data);
+            Ok(answer)
+        })
+    });
+    play.go();
+    check(&play);
+    assert_eq!(payloads(&play, "tree.artifact_created")[1]["title"], "Prices of sheds");
+    let rows = engine::projection::rows(&play.run, &play.events).artifacts;
+    let titles: Vec<Option<&str>> = rows.iter().map(|row| row.title.as_deref()).collect();
+    assert_eq!(titles, [None, Some("Prices of sheds")], "a document has a title of its own");
+}

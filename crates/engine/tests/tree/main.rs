@@ -21,6 +21,7 @@ mod reports;
 mod results;
 mod rules;
 mod scale;
+mod stale;
 mod subagents;
 mod sums;
 
@@ -149,14 +150,19 @@ fn check(play: &Play) {
         "T1: the fold is the state"
     );
     let mut live: std::collections::BTreeMap<NodeId, engine::batch::NodeRow> = Default::default();
+    let mut made: std::collections::BTreeMap<_, _> = Default::default();
     let mut run = Run::fold(&play.events[..1]).expect("born");
     for batch in &play.batches {
         batch.events.iter().filter(|event| event.seq > 1).for_each(|event| run.apply(event));
-        live.extend(engine::projection::rows(&run, &batch.events).nodes.into_iter().map(|row| (row.id, row)));
+        let rows = engine::projection::rows(&run, &batch.events);
+        live.extend(rows.nodes.into_iter().map(|row| (row.id, row)));
+        made.extend(rows.artifacts.into_iter().map(|row| (row.id, row)));
     }
-    let rebuilt: std::collections::BTreeMap<_, _> =
-        engine::projection::rows(&folded, &play.events).nodes.into_iter().map(|row| (row.id, row)).collect();
+    let rows = engine::projection::rows(&folded, &play.events);
+    let rebuilt: std::collections::BTreeMap<_, _> = rows.nodes.into_iter().map(|row| (row.id, row)).collect();
     assert_eq!(live, rebuilt, "T1: rows written batch by batch equal rows rebuilt at once");
+    let rebuilt: std::collections::BTreeMap<_, _> = rows.artifacts.into_iter().map(|row| (row.id, row)).collect();
+    assert_eq!(made, rebuilt, "T1: so do the rows of artifacts");
     sums::check(play);
     play::view::check(&play.events);
 }

@@ -53,7 +53,7 @@ fn t18_a_pad_opens_with_task_criteria_and_what_the_node_was_given_and_logs_each_
          - `create_document(content: \"{}…\", title: \"Sheds\")`: created Sheds (doc:{written})\n\n\
          - `no_such()`: failed: unknown tool no_such; valid: search_documents, create_document\n\n\
          wrote it",
-        "long ".repeat(12).trim_end()
+        "long ".repeat(12)
     );
     assert_eq!(pad, expected);
 }

@@ -64,7 +64,8 @@ fn meddle(play: &mut Play, seed: u64, turn: u64) {
     let order = |order| Command::Node { node, order };
     let command = match draw(seed, &format!("{turn} command"), 16) {
         0 => order(NodeCommand::Cancel),
-        1 | 2 => order(NodeCommand::Retry),
+        1 => order(NodeCommand::Retry),
+        2 => order(NodeCommand::RetryWithDependents),
         3 => order(NodeCommand::Pause),
         4 => order(NodeCommand::Resume),
         5 => Command::Say { text: "hm".into(), node: Some(node), lane: engine::run::Lane::Steer },

@@ -85,6 +85,11 @@ impl Commit {
     }
 }
 
+/// Scratchpads, artifacts, who read them, and what a parent is told to read.
+fn is_about_documents(kind: &str) -> bool {
+    kind.contains("scratchpad") || kind.contains("artifact") || kind == "tree.parent_hint"
+}
+
 /// A commit while it is written.
 struct Draft {
     commit: Commit,
@@ -105,7 +110,7 @@ impl Draft {
         let json = self.text.len() as u32;
         write(&mut self.text);
         self.text.push_str("\n\n");
-        let about_documents = kind.contains("scratchpad") || kind.contains("artifact");
+        let about_documents = is_about_documents(kind);
         self.commit.lines.push(EventOffsets { node, about_documents, json, end: self.text.len() as u32 });
         self.commit.lifecycle |= kind.starts_with("run.");
         self.commit.last = seq;
@@ -113,5 +118,17 @@ impl Draft {
 
     fn done(self) -> Commit {
         Commit { text: self.text.into(), ..self.commit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t11_the_topic_of_documents_has_artifacts_their_readers_and_hints() {
+        let told = ["tree.scratchpad_linked", "tree.scratchpad_updated", "tree.artifact_created", "tree.artifact_read"];
+        assert!(told.iter().chain(&["tree.parent_hint"]).all(|kind| is_about_documents(kind)));
+        assert!(!["tree.node_status", "tree.node_result", "run.completed"].iter().any(|kind| is_about_documents(kind)));
     }
 }

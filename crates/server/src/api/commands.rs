@@ -2,6 +2,7 @@
 //! run as it stands afterwards.
 
 use super::prelude::*;
+use super::tree_parts;
 use engine::answer::nullable;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
@@ -54,7 +55,8 @@ const MAX_MESSAGE: usize = engine::run::MAX_MESSAGE_CHARS;
 /// Gives the run a command in the caller's name; the response is the run afterwards.
 pub(super) async fn run_command(app: &AppState, caller: &Caller, run: RunId, command: Command) -> RunResult {
     access::steer_run(app, caller, run).await?;
-    Ok(Json(app.commands()?.command(run, command, caller.actor()).await?))
+    let row = app.commands()?.command(run, command, caller.actor()).await?;
+    tree_parts::with_tree_parts(app, caller, row).await.map(Json)
 }
 
 impl From<CommandError> for Problem {
@@ -92,10 +94,20 @@ fn in_cli_words(remedy: Remedy) -> String {
             format!(": pleach extend {run}{cost}{tokens}")
         }
         Remedy::RaiseNodes { above } => format!(": raise --max-nodes above {above} first"),
+        Remedy::ResumeNodes { run, nodes } => resume_nodes(run, &nodes),
         Remedy::RetryNode { run, node } => {
             format!(". Retry it (pleach retry {run} --node {node}), or say it to the run")
         }
     }
+}
+
+/// The commands that resume the first of these nodes, and how many more there are.
+fn resume_nodes(run: RunId, nodes: &[NodeId]) -> String {
+    const NAMED: usize = 3;
+    let commands = nodes.iter().take(NAMED).map(|node| format!("pleach resume {run} --node {node}"));
+    let more = nodes.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    format!(": {}{more}", commands.collect::<Vec<_>>().join(", "))
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Routes for the nodes of a tree run: read them, and control one together with everything below it.
 
-use super::commands::run_command;
+use super::commands::{RunResult, run_command};
 use super::homework_parts;
 use super::prelude::*;
 use super::query::AfterQuery;
@@ -38,7 +38,9 @@ pub(super) fn routes() -> Vec<Route> {
             .query("limit", limit())
             .returns(200, page(records::event())),
         order("/api/runs/{id}/nodes/{node}/cancel", "End a node and all below it", NodeCommand::Cancel),
-        order("/api/runs/{id}/nodes/{node}/retry", "Do a step again with a new node", NodeCommand::Retry),
+        Route::post("/api/runs/{id}/nodes/{node}/retry", Run, "Do a step again with a new node", retry)
+            .body(form([], [("dependents", flag())]))
+            .returns_run(),
         order("/api/runs/{id}/nodes/{node}/pause", "Start no call of this subtree", NodeCommand::Pause),
         order("/api/runs/{id}/nodes/{node}/resume", "Let a paused subtree go on", NodeCommand::Resume),
         Route::get("/api/runs/{id}/plans", Read, "Every version of every plan", plans)
@@ -59,6 +61,18 @@ fn order(path: &'static str, summary: &'static str, order: NodeCommand) -> Route
         run_command(&app, &caller, path.run, Command::Node { node: path.node, order }).await
     };
     Route::post(path, Run, summary, handler).returns_run()
+}
+
+/// With `dependents`, what rested on the node's result in later bands is done again after it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Retry {
+    pub dependents: bool,
+}
+
+async fn retry(Context(app, caller): Context, path: NodePath, JsonBody(sent): JsonBody<Retry>) -> RunResult {
+    let order = if sent.dependents { NodeCommand::RetryWithDependents } else { NodeCommand::Retry };
+    run_command(&app, &caller, path.run, Command::Node { node: path.node, order }).await
 }
 
 fn plan() -> Schema {

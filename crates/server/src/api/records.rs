@@ -19,7 +19,7 @@ pub(super) fn run() -> Schema {
         workspace_project_id: id(), report: nullable(run_schemas::report()), model: text(), warnings: list_of(text()),
         owner: id(), created_at: time(), started_at: nullable(time()), updated_at: time(),
         ended_at: nullable(time()), last_seq: count(), head: text();
-        root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list_of(text()),
+        root_node_id: id(), paused_nodes: list_of(id()), agent: text(), agent_id: id(), max_steps: count(), agents: list_of(text()),
         provider_wait: record([("provider", text()), ("until", time())], [("error", text())]),
         running: run_schemas::running(),
     }
@@ -101,7 +101,8 @@ pub(super) fn node() -> Schema {
         success_criteria: list_of(text()), band_index: count(), step_index: count(), step_id: nullable(text()),
         depth: count(), status: node_status(), role_state: role(), message: nullable(text()), paused: flag(),
         generation: count(), retry_of: nullable(id()), scratchpad_doc_id: id(), scratchpad_tail: text(),
-        outcome: nullable(outcome()), error: nullable(text()), retryable: flag(),
+        outcome: nullable(outcome()), error: nullable(text()), shortfall: nullable(text()), retryable: flag(),
+        stale: flag(), current: flag(),
         result: nullable(run_schemas::envelope()), metrics: metrics(), own_metrics: metrics(),
         started_at: nullable(time()), ended_at: nullable(time()), created_at: time(), updated_at: time();
         agent: text(),
@@ -113,6 +114,7 @@ pub(super) fn artifact() -> Schema {
         id: id(), run_id: id(), node_id: nullable(id()), artifact_type: one_of(["document", "json", "summary", "other"]),
         document_id: nullable(id()), json_payload: anything(), content: anything(), is_primary: flag(),
         label: text(), created_at: time();
+        title: nullable(text()), stale: flag(), current: flag(),
         task_id: nullable(id()), change: one_of(["created", "updated"]), iteration: count(), branch_id: nullable(text()),
     }
 }

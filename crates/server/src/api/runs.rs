@@ -2,7 +2,7 @@
 
 use super::brief::{self, NewRun};
 use super::prelude::*;
-use super::{agents, auth, criteria, running};
+use super::{agents, auth, criteria, running, tree_parts};
 use engine::batch::{IterationRow, RunRow, StepRow};
 use engine::ids::RunId;
 use engine::run::{Kind, Status};
@@ -117,6 +117,7 @@ pub(super) fn by_name<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(
 async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> JsonResult<RunRow> {
     let mut run = caller.run(&app, id).await?;
     criteria::mark_stale(&app, [&mut run]).await?;
+    let run = tree_parts::with_tree_parts(&app, &caller, run).await?;
     Ok(Json(running::up_to_now(&app, run).await?))
 }
 

@@ -2,11 +2,12 @@
 
 use super::follow::{self, FollowOutput, LastLine};
 use super::{Session, closing, nodes};
-use crate::api::{Answers, Continuation, Drives, HolderView, Message, QuestionAnswer, Resolution};
+use crate::api::{Answers, Continuation, Drives, HolderView, Message, QuestionAnswer, Resolution, Retry};
 use crate::args::{AnswerArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, RetryArgs, SayArgs, Target};
 use crate::attach::Attached;
 use crate::failure::Failure;
 use crate::render::status_words;
+use crate::render::summary::resume_commands;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
 use engine::ids::RunId;
@@ -35,7 +36,7 @@ pub(crate) async fn resume(session: &Session, args: DriveArgs) -> Result<u8, Fai
 pub(crate) async fn retry(session: &Session, args: RetryArgs) -> Result<u8, Failure> {
     let target = Target { run: args.run, node: Some(args.node) };
     let (id, path) = find_target(session, &target, "retry").await?;
-    command_and_follow(session, id, &path, json!({}), args.follow).await
+    command_and_follow(session, id, &path, json!(Retry { dependents: args.dependents }), args.follow).await
 }
 
 /// The run, and the path below it of a command for the whole run or for one node.
@@ -100,7 +101,7 @@ pub(crate) async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure>
         status if status.is_terminal() => {
             format!("; it is {} until `pleach extend {id}` continues it", status.name())
         }
-        Status::Paused => format!("; it is paused until `pleach resume {id}`"),
+        Status::Paused => format!("; it is paused until {}", resumed_by(&row)),
         _ if alone => "; `pleach up` will drive it".into(),
         _ => String::new(),
     };
@@ -110,6 +111,12 @@ pub(crate) async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure>
     };
     session.print_value(&row, &format!("queued for {target}{next}; {reader}"));
     Ok(0)
+}
+
+/// The commands that move a paused run: itself, or the nodes that hold it up.
+fn resumed_by(row: &RunRow) -> String {
+    let commands = resume_commands(row).into_iter().map(|command| format!("`{command}`"));
+    commands.collect::<Vec<_>>().join(" or ")
 }
 
 /// `pause` and `cancel`.

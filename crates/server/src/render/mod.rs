@@ -18,7 +18,7 @@ pub(crate) use criteria::{criteria, outcome_words};
 use engine::batch::RunRow;
 use engine::metrics::Metrics;
 use engine::money::Usd;
-use engine::run::Status;
+use engine::run::{Kind, Status};
 use serde_json::Value;
 use style::{Color, Style, bar, duration, field, fit, line, thousands, with_moments};
 
@@ -62,8 +62,9 @@ pub(crate) struct StepLine {
     pub text: String,
 }
 
+/// The steps of a plan; those of a tree are its nodes, which are shown as such.
 pub(crate) fn steps(run: &RunRow) -> Vec<StepLine> {
-    let steps = run.plan["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let steps = run.plan["steps"].as_array().filter(|_| run.kind != Kind::Tree).map(Vec::as_slice).unwrap_or_default();
     let text = |step: &Value| format!("{} {}", field(step, "id"), field(step, "title"));
     steps.iter().map(|step| StepLine { status: field(step, "status"), text: text(step) }).collect()
 }

@@ -32,9 +32,14 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
         format!("run        {}", node.run_id),
         format!("status     {} {}", style.paint(color, mark), status(view)),
     ];
-    let retry = node.retryable.then(|| format!("  (pleach retry {} --node n{})", node.run_id, node.ordinal));
-    let retry = retry.unwrap_or_default();
+    let again = format!("pleach retry {} --node n{}", node.run_id, node.ordinal);
+    let retry = if node.retryable { format!("  ({again})") } else { String::new() };
     lines.extend(node.error.iter().map(|error| format!("error      {}{retry}", line(error))));
+    lines.extend(node.shortfall.iter().map(|why| format!("partial    {}", line(why))));
+    if node.stale && node.current {
+        lines.push(format!("stale      a result it was shown has been replaced  ({again})"));
+    }
+    lines.extend((!node.current).then(|| "replaced   another node works on its step".to_owned()));
     lines.extend(text(&node.reason).map(|reason| format!("reason     {reason}")));
     let (band, step, depth) = (node.band_index + 1, node.step_index + 1, node.depth);
     let place = |parent| format!("place      band {band}, step {step}, depth {depth}, below {parent}");
@@ -105,9 +110,15 @@ fn result(result: &Value) -> Vec<String> {
 }
 
 fn artifact(made: &ArtifactRow) -> String {
-    let primary = if made.is_primary { " (primary)" } else { "" };
+    let primary = match (made.current, made.stale, made.is_primary) {
+        (false, ..) => " (replaced)",
+        (true, true, _) => " (stale)",
+        (true, false, true) => " (primary)",
+        (true, false, false) => "",
+    };
+    let title = made.title.as_deref().map(|title| format!(" “{}”", line(title))).unwrap_or_default();
     let read = made.document_id.map(|id| format!("  pleach doc {id}")).unwrap_or_default();
-    format!("  {} {}{primary}{read}", made.artifact_type.name(), line(&made.label))
+    format!("  {} {}{title}{primary}{read}", made.artifact_type.name(), line(&made.label))
 }
 
 fn question(view: &NodeView, asked: &Value) -> Vec<String> {

@@ -62,12 +62,21 @@ fn next(run: &RunRow, open: &[Question]) -> Vec<String> {
     let id = run.id;
     match run.status {
         Status::WaitingOnUser => open.iter().map(|question| question.command(run, open.len())).collect(),
-        Status::Paused => vec![format!("pleach resume {id}")],
+        Status::Paused => resume_commands(run),
         Status::Stopped => vec![extend(run), format!("pleach report {id}")],
         Status::Failed => vec![format!("pleach extend {id}"), format!("pleach log {id}")],
         Status::Completed => vec![format!("pleach report {id}"), format!("pleach show {id}")],
         Status::Canceled => vec![format!("pleach show {id}")],
         Status::Queued | Status::Running => vec![format!("pleach watch {id}")],
+    }
+}
+
+/// What resumes a paused run: the run itself, or the first of the nodes that hold it up.
+pub(crate) fn resume_commands(run: &RunRow) -> Vec<String> {
+    const NAMED: usize = 3;
+    match run.paused_nodes.as_slice() {
+        [] => vec![format!("pleach resume {}", run.id)],
+        nodes => nodes.iter().take(NAMED).map(|node| format!("pleach resume {} --node {node}", run.id)).collect(),
     }
 }
 

@@ -225,7 +225,8 @@ impl Page {
     /// The lines below a node. When room is short, finished siblings share one line and pending steps another.
     fn items<'b, 'a>(&self, branch: &'b Branch<'a>) -> Vec<Item<'b, 'a>> {
         let short = self.folding == Folding::Siblings && !branch.ended;
-        let quiet = |child: &&Branch<'_>| short && child.ended && child.node.status == NodeStatus::Completed;
+        let whole = |node: &NodeRow| node.status == NodeStatus::Completed && node.outcome != Some(NodeOutcome::Partial);
+        let quiet = |child: &&Branch<'_>| short && child.ended && whole(child.node);
         // A node without any call yet is shown like a pending step.
         let idle = |child: &&Branch<'_>| short && !child.ended && child.node.started_at.is_none();
         let done = branch.children.iter().filter(quiet).count();
@@ -315,15 +316,21 @@ pub(crate) fn mark(node: &NodeRow) -> (Color, &'static str) {
     }
 }
 
-/// A note behind the title: why it failed, which limit made it a leaf, that it is a retry.
+/// A note behind the title: why it failed or is partial, which limit made it a leaf, that it is a retry, replaced or stale.
 fn remark(node: &NodeRow) -> String {
     let guard = node.message.as_deref().and_then(|message| message.strip_prefix("guard:"));
     let mut remarks = Vec::new();
     if node.retry_of.is_some() {
         remarks.push("retry".to_owned());
     }
+    match (node.current, node.stale) {
+        (false, _) => remarks.push("replaced".to_owned()),
+        (true, true) => remarks.push("stale".to_owned()),
+        (true, false) => {}
+    }
     match (node.status, &node.error, guard) {
         (NodeStatus::Failed, Some(error), _) => remarks.push(line(error)),
+        (NodeStatus::Completed, _, _) => remarks.extend(node.shortfall.as_deref().map(line)),
         (status, _, Some(guard)) if !status.is_terminal() => remarks.push(format!("limit {}", line(guard))),
         _ => {}
     }

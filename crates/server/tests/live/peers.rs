@@ -5,6 +5,7 @@ use crate::live_server::LiveServer;
 use crate::receiver::Receiver;
 use serde_json::{Value, json};
 use simulation::scripted::scripts;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -97,10 +98,10 @@ fn peers_t13_the_published_client_joins_private_topics_and_receives_the_stored_e
         let hashes = |events: &[Value]| events.iter().map(|event| event["hash"].clone()).collect::<Vec<_>>();
         assert_eq!(hashes(&events), hashes(&log[first - 1..]), "{vsn}: every event from the join on, as it is stored");
         assert!(!documents.is_empty() && hashes(&documents).iter().all(|hash| hashes(&log).contains(hash)));
-        assert!(documents.iter().all(|event| {
-            let kind = event["type"].as_str().unwrap_or_default();
-            kind.contains("scratchpad") || kind.contains("artifact")
-        }));
+        let kinds: BTreeSet<&str> = documents.iter().filter_map(|event| event["type"].as_str()).collect();
+        let about =
+            |kind: &&str| kind.contains("scratchpad") || kind.contains("artifact") || *kind == "tree.parent_hint";
+        assert!(kinds.iter().all(about) && kinds.contains("tree.parent_hint"), "{kinds:?}");
     }
 }
 

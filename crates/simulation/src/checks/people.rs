@@ -50,9 +50,13 @@ fn records(event: &Event, command: &Command) -> bool {
             (NodeCommand::Cancel, T::NodeCanceled(_))
             | (NodeCommand::Pause, T::NodePaused(_))
             | (NodeCommand::Resume, T::NodeResumed(_)) => event.node_id == Some(*node),
-            (NodeCommand::Retry, T::NodeCreated(fact)) => fact.retry_of == Some(*node),
+            (NodeCommand::Retry | NodeCommand::RetryWithDependents, T::NodeCreated(fact)) => {
+                fact.retry_of == Some(*node)
+            }
             // The root has no step to give to another: it is opened again itself.
-            (NodeCommand::Retry, T::NodeReopened(fact)) => event.node_id == Some(*node) && fact.caused_by == *node,
+            (NodeCommand::Retry | NodeCommand::RetryWithDependents, T::NodeReopened(fact)) => {
+                event.node_id == Some(*node) && fact.caused_by == *node
+            }
             _ => false,
         },
         (

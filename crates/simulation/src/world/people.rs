@@ -49,7 +49,7 @@ impl PersonAction {
         let nodes = [
             W::Node(NodeCommand::Cancel),
             W::Node(NodeCommand::Retry),
-            W::Node(NodeCommand::Retry),
+            W::Node(NodeCommand::RetryWithDependents),
             W::Node(NodeCommand::Pause),
             W::Node(NodeCommand::Resume),
             W::SayToNode,
@@ -157,7 +157,7 @@ impl VisibleNode {
     fn fits(&self, order: NodeCommand) -> bool {
         match order {
             NodeCommand::Cancel => !self.ended,
-            NodeCommand::Retry => self.ended,
+            NodeCommand::Retry | NodeCommand::RetryWithDependents => self.ended,
             NodeCommand::Pause => !self.ended && !self.paused,
             NodeCommand::Resume => self.paused,
         }

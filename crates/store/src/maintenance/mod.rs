@@ -14,6 +14,7 @@ pub(crate) use copy::is_unfinished;
 pub use copy::{Copied, copy};
 pub use examine::{Damage, Depth, Examination};
 pub use prune::Pruned;
+pub(crate) use rebuild::note as rebuild_note;
 pub use verify::LogCheck;
 
 use crate::sql::{Statement, id};

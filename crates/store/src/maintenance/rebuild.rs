@@ -17,6 +17,14 @@ use std::time::Duration;
 const TRIES: u32 = 50;
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
+/// The note that projections are to be written again.
+const REBUILD: &str = "rebuild";
+
+pub(crate) fn note() -> Statement {
+    let note = "INSERT INTO database_notes (name, value) VALUES (?1, 'after a migration') ON CONFLICT DO NOTHING";
+    Statement::new(note, vec![Value::from(REBUILD)])
+}
+
 /// The projections of a whole log, as inserts into empty tables.
 pub(super) struct Projected {
     pub kind: Kind,
@@ -60,6 +68,17 @@ impl SqlStore {
             self.rebuild_run(*run).await?;
         }
         Ok(runs.len() as u64)
+    }
+
+    /// Rewrites the projections that a migration has left to the logs. The note stays until all of them are written.
+    pub(crate) async fn rebuild_after_migration(&self) -> Result<(), StoreError> {
+        let noted = Statement::new("SELECT 1 FROM database_notes WHERE name = ?1", vec![Value::from(REBUILD)]);
+        if self.backend.read(noted).await?.is_empty() {
+            return Ok(());
+        }
+        self.rebuild().await?;
+        let done = Statement::new("DELETE FROM database_notes WHERE name = ?1", vec![Value::from(REBUILD)]);
+        self.backend.write(vec![done]).await.map(drop).map_err(into_store_error)
     }
 
     /// Rewrites the projections of one run, in one transaction. If the log grew since it was read, the transaction is

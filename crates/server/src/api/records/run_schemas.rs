@@ -20,13 +20,15 @@ pub(crate) fn model_metrics() -> Schema {
     }
 }
 
-/// The plan that a homework run keeps between iterations.
+/// The plan that a homework run keeps between iterations, or that of a tree's root, which has bands.
 pub(crate) fn plan() -> Schema {
     let step = record! {
         id: text(), title: text(), status: one_of(["pending", "doing", "done", "blocked"]), owner: role(),
-        iteration_last_touched: count(),
+        iteration_last_touched: count();
+        band: count(),
     };
-    named("Plan", record([("version", count()), ("steps", list_of(named("PlanStep", step)))], []))
+    let of_tree = [("summary", nullable(text())), ("bands", list_of(anything()))];
+    named("Plan", record([("version", count()), ("steps", list_of(named("PlanStep", step)))], of_tree))
 }
 
 pub(crate) fn iteration() -> Schema {
@@ -165,7 +167,7 @@ fn node_columns() -> Schema {
         status: list_of(node_status()), role: list_of(role()), paused: list_of(flag()), depth: list_of(count()),
         band: list_of(count()), step: list_of(count()), step_id: list_of(nullable(text())),
         generation: list_of(count()), retry_of: list_of(nullable(count())), message: list_of(nullable(text())),
-        outcome: list_of(nullable(super::outcome())), error: list_of(nullable(text())),
+        outcome: list_of(nullable(super::outcome())), error: list_of(nullable(text())), stale: list_of(flag()),
         question: list_of(nullable(id())), artifacts: list_of(count()), documents: list_of(count()), in_flight: list_of(count()),
         cost_usd: list_of(amount()), tokens_in: list_of(count()), tokens_out: list_of(count()), tokens_presumed: list_of(count()),
         llm_calls: list_of(count()), tool_calls: list_of(count()), created_ms: list_of(count()),

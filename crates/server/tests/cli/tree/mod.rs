@@ -6,4 +6,5 @@ mod flow;
 mod hostile;
 mod output;
 mod protocol;
+mod retry;
 pub mod scripts;

@@ -143,7 +143,8 @@ impl Audit {
             T::ScratchpadLinked(_) => node.has_pad = true,
             T::NodeStatusChanged(changed) => {
                 must(node.has_pad || changed.status != NodeStatus::Executing, "11: executes without a scratchpad")?;
-                must(!changed.status.is_terminal(), "17: an end is an event of its own")?;
+                let superseded = changed.status == NodeStatus::Superseded && node.ended;
+                must(superseded || !changed.status.is_terminal(), "17: an end is an event of its own")?;
                 node.become_status(changed.status)?;
             }
             T::PlanCreated(plan) => node.plan(plan, &self.budgets)?,
@@ -243,7 +244,8 @@ impl Node {
     /// Late calls may still be settled, a pause may be lifted, and a node that was not canceled may be reopened.
     fn may_follow_its_end(&self, fact: &Fact) -> bool {
         match fact {
-            Fact::Effect(E::Finished(_)) | Fact::Tree(T::NodeResumed(_)) => true,
+            Fact::Effect(E::Finished(_)) | Fact::Tree(T::NodeResumed(_) | T::NodeStale(_)) => true,
+            Fact::Tree(T::NodeStatusChanged(changed)) => changed.status == NodeStatus::Superseded,
             Fact::Tree(T::NodeReopened(_)) => self.status != Some(NodeStatus::Canceled),
             _ => false,
         }
