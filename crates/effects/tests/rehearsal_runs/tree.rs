@@ -132,7 +132,9 @@ async fn b9_the_demonstration_asks_with_a_default_fails_once_and_plans_anew() {
     let row = fixture.settled().await;
     assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
     let nodes = nodes(&fixture).await;
-    assert_eq!(nodes.iter().filter(|node| node.status == NodeStatus::Failed).count(), 1);
+    let replaced: Vec<_> = nodes.iter().filter(|node| node.status == NodeStatus::Superseded).collect();
+    assert_eq!(replaced.len(), 1, "the new plan replaces the step that failed");
+    assert!(replaced[0].error.is_some(), "it says why it failed");
     let versions: Vec<u32> = plans(&fixture).await.iter().map(|plan| plan.version).collect();
     assert_eq!(versions, [1, 2]);
     assert!(fixture.pages().await.iter().any(|page| page.content.contains("a quick one")), "the answer is used");

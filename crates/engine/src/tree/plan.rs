@@ -174,6 +174,12 @@ impl Plan {
         self.steps.iter().filter_map(|step| Some((step, step.child?)))
     }
 
+    /// The same of the steps that this version names. The others have no band in which they could be done again.
+    pub fn named_children(&self) -> impl Iterator<Item = (&Step, NodeNumber)> {
+        let first = self.bands.first().map_or(self.steps.len(), |band| band.start);
+        self.steps[first..].iter().filter_map(|step| Some((step, step.child?)))
+    }
+
     /// The steps before the child's own: those of earlier bands, and those finished under earlier versions.
     pub fn before(&self, band: u32, child: NodeNumber) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| {

@@ -40,7 +40,7 @@ impl State {
         let resting: BTreeSet<NodeNumber> = self.resting_on(&[number]).into_iter().collect();
         let above = self.path(number).skip(1);
         let steps = above.flat_map(|parent| {
-            self.at(parent).plan.iter().flat_map(move |plan| plan.children().map(move |of| (parent, of)))
+            self.at(parent).plan.iter().flat_map(move |plan| plan.named_children().map(move |of| (parent, of)))
         });
         let again =
             steps.filter(|(_, (step, child))| resting.contains(child) && !self.at(*child).is_live() && !step.again);

@@ -1,8 +1,8 @@
 //! `kill -9` at random moments, and what must not change.
 
 use crate::home::{Home, Said, of_type, said};
-use serde_json::Value;
-use simulation::scripted::scripts;
+use serde_json::{Value, json};
+use simulation::scripted::{Reply, scripts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 use std::time::Duration;
@@ -145,5 +145,45 @@ impl Dice {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
+    }
+}
+
+/// The moments around the verifier's answer: before it, while it is written, after it and before the run is over.
+#[test]
+fn kill_p5_around_the_verifiers_answer_and_the_criterion_is_verified_and_paid_once() {
+    let mut dice = Dice(0xc4ec);
+    for killed in 0..kills() / 2 {
+        let home = Home::with(
+            scripts::complete_in(2)
+                .answer("verifier", |request| {
+                    let quote = "What is asked and how it will be answered.";
+                    let frames = request.lines("evidence");
+                    let brief = frames.iter().find(|frame| frame["text"].as_str().is_some_and(|text| text == quote));
+                    let reference = brief.map(|frame| frame["ref"].clone()).unwrap_or_default();
+                    Reply::json(json!({"verdicts": [
+                        {"criterion": "c1", "quotes": [{"ref": reference, "text": quote}], "reason": "It says so.", "verdict": "met"},
+                    ]}))
+                })
+                .latency(Duration::from_millis(20)),
+        );
+        let (mut child, id) = home.start_run(&format!("Survive {killed}"), &["--success", "There is a brief"]);
+        let asked = || home.model().ledger().iter().any(|entry| entry.role == "verifier");
+        home.until("the verifier is asked", || asked().then_some(()));
+        std::thread::sleep(Duration::from_millis(dice.below(60)));
+        child.kill().and_then(|()| child.wait()).expect("killed");
+        home.pleach(&["watch", &id, "--json"]).exits(0);
+        let run = home.show(&id);
+        assert_eq!((&run["status"], &run["outcome"]), (&json!("completed"), &json!("verified")), "{run}");
+        let events = home.events(&id);
+        paid_once(&home, &id, &events);
+        assert_eq!(of_type(&events, "run.criterion_checked").len(), 1, "it is judged once");
+        let stored: u64 = of_type(&events, "effect.finished")
+            .iter()
+            .filter(|event| event["payload"]["effect"].as_str().is_some_and(|effect| effect.contains(".v1.a1")))
+            .filter(|event| event["payload"]["outcome"] == "ok" && event["payload"]["settled"].is_object())
+            .map(|event| event["payload"]["settled"]["tokensIn"].as_u64().unwrap_or(0))
+            .sum();
+        assert_eq!(run["metrics"]["verifier"]["llm_calls"], 1, "one answer");
+        assert!(run["metrics"]["verifier"]["tokens_in"].as_u64() >= Some(stored) && stored > 0, "{}", run["metrics"]);
     }
 }

@@ -1,5 +1,5 @@
-//! Checks the invariants on a world that has ended. Every violation begins with the number of its invariant, as in
-//! `docs/promises.md`.
+//! Checks the invariants on a world that has ended. Every violation begins with the number of its invariant, which the module
+//! that checks it explains.
 
 mod breaker;
 mod evidence;
@@ -9,6 +9,7 @@ mod log;
 mod money;
 mod outcome;
 mod people;
+mod progress;
 mod quotes;
 mod requests;
 mod standing;
@@ -61,6 +62,7 @@ pub async fn check_world(finished: &FinishedWorld) -> CheckResult {
             Kind::Homework => {
                 evidence::check(&log);
                 breaker::check(&log);
+                progress::check(&log);
             }
             Kind::Tree => tree::check(&log).await,
             Kind::Task => task::check(&log),

@@ -15,6 +15,7 @@ const PAYLOADS: &[(&str, &str)] = &[
     ("tree.node_failed", "error:s retryable:b"),
     ("tree.node_canceled", "disposition:s"),
     ("tree.node_reopened", "generation:n causedBy:s"),
+    ("tree.node_stale", "causedBy:s"),
     ("tree.node_paused", ""),
     ("tree.node_resumed", ""),
     ("tree.plan_created", "planId:s version:n"),
