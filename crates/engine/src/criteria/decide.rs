@@ -121,7 +121,8 @@ impl Shared {
             };
             let quotes: Vec<(String, String)> = look_upable(check, verdict)
                 .map(|(quote, _)| (quote, there.next().unwrap_or(false)))
-                .filter_map(|(quote, found)| found.then(|| (quote.reference.clone(), quote.text.clone())))
+                .filter(|(_, found)| *found)
+                .map(|(quote, _)| (quote.reference.clone(), quote.text.clone()))
                 .collect();
             match verdict.verdict {
                 Verdict::Met if quotes.is_empty() && !check.lacked_quotes => {

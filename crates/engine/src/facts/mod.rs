@@ -66,7 +66,6 @@ pub use run::RunFact;
 pub use task::TaskFact;
 pub use tree::TreeFact;
 
-#[expect(clippy::large_enum_variant, reason = "the large one is a run's brief: one in every log")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
     Run(RunFact),

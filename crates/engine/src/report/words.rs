@@ -31,7 +31,7 @@ pub fn reason(text: &str) -> String {
     for clause in text.split("; ").map(without_instruction).filter(|clause| !clause.is_empty()) {
         // The first may have an introduction.
         let ends_with = |known: &&str| known.eq_ignore_ascii_case(clause) || known.ends_with(&format!(": {clause}"));
-        if !told.iter().any(|known| ends_with(known)) {
+        if !told.iter().any(ends_with) {
             told.push(clause);
         }
     }

@@ -217,13 +217,13 @@ impl Play {
     fn document(&self, reference: &str) -> Value {
         let edits = self.edited.get(reference).cloned().unwrap_or_default();
         let changes = self.batches.iter().flat_map(|batch| &batch.changes);
-        let created = changes.filter_map(|change| match &change.mutation {
+        let mut created = changes.filter_map(|change| match &change.mutation {
             Mutation::CreateDocument { id, title, content, .. } if format!("doc:{id}") == reference => {
                 Some(json!({ "title": title, "version": 1 + edits.len(), "text": edits.last().unwrap_or(content) }))
             }
             _ => None,
         });
-        created.last().unwrap_or(Value::Null)
+        created.next_back().unwrap_or(Value::Null)
     }
 
     /// The answer to a call arrives.
