@@ -12,10 +12,10 @@ pub(super) fn answer(sections: &Sections) -> Value {
     let status = outcome["status"].as_str().unwrap_or("ended");
     let artifacts = sections.items("artifacts");
     let not_done = not_done(sections);
-    let left = if not_done.is_empty() {
-        "Nothing planned was left open.".into()
-    } else {
-        format!("{} planned steps stay open.", not_done.len())
+    let left = match not_done.len() {
+        0 => "Nothing planned was left open.".into(),
+        1 => "One planned step stays open.".into(),
+        open => format!("{open} planned steps stay open."),
     };
     json!({
         "title": format!("{} ({status})", subject.topic),

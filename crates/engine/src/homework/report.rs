@@ -38,7 +38,7 @@ impl State {
     ) -> Value {
         let mut account = Account {
             title: headline(&shared.brief.objective),
-            summary: self.last_reported(),
+            summary: self.last_reported(detail),
             not_done: self.still_open(reason),
             made: self.made_newest_first(),
             left_out: self.changed_entities.len().saturating_sub(self.made.len()),
@@ -60,9 +60,10 @@ impl State {
         report
     }
 
-    /// The planner's last words, for want of a report's.
-    fn last_reported(&self) -> String {
-        let said = self.last.as_ref().map(|last| last.summary.trim()).filter(|said| !said.is_empty());
+    /// The planner's last words, for want of a report's, unless they are how the run ended.
+    fn last_reported(&self, detail: &str) -> String {
+        let said = self.last.as_ref().map(|last| last.summary.trim());
+        let said = said.filter(|said| !said.is_empty() && !detail.contains(said));
         said.map(|said| format!("Last reported: {said}")).unwrap_or_default()
     }
 

@@ -152,13 +152,20 @@ impl Account {
         let lines = lines.map(|(title, why)| lists::told(title, why));
         let mut all: Vec<String> = Vec::new();
         for line in self.not_done.iter().cloned().chain(lines) {
-            if !all.contains(&line) {
+            if !all.iter().any(|known| says_too(known, &line)) {
                 all.push(line);
             }
         }
         all.truncate(MAX_LISTED);
         all
     }
+}
+
+/// Whether a line is this one, or this one with its state behind it.
+fn says_too(known: &str, line: &str) -> bool {
+    let without_state =
+        known.strip_suffix(')').and_then(|known| known.rsplit_once(" (")).map_or(known, |(title, _)| title);
+    known == line || without_state.eq_ignore_ascii_case(line.trim())
 }
 
 impl Shared {
@@ -221,5 +228,17 @@ pub fn main_text(report: &Value) -> Option<Hash> {
 pub fn show_main_text(report: &mut Value, stored: &str) {
     if let Ok(text) = serde_json::from_str::<String>(stored) {
         report["synthesis"]["document"]["text"] = text.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t18_a_step_that_the_model_names_again_is_listed_once() {
+        let not_done = ["Read the letters (blocked)", "Read the letters", "Ask (twice)"].map(str::to_owned).to_vec();
+        let account = Account { not_done, ..Account::default() };
+        assert_eq!(account.all_not_done(), ["Read the letters (blocked)", "Ask (twice)"]);
     }
 }
