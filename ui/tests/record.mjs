@@ -1,5 +1,5 @@
 // node tests/record.mjs PLEACH: records logs from the real binary, for tests of the folds: events, the run object at the
-// end, and /snapshot?at= of moments on the way. Run it again when the engine's events change.
+// end, what has been replaced by then, and /snapshot?at= of moments on the way. Run it again when the engine's events change.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,6 +22,7 @@ function planned(title, nth) {
   if (title === 'Everything') return plan('the rest', [leaf('A page'), leaf('An afterthought'), leaf('A late failure')]);
   if (title === 'A part with parts') return plan('parts', [leaf('Inner one'), branch('Inner two')], [leaf('Inner three')]);
   if (title === 'A question' && nth === 1) return ask('Which currency?', ['EUR', 'USD']);
+  if (title === 'In two bands') return plan('first and then', [leaf('Alpha'), branch('Beta')], [leaf('Gamma')]);
   if (title === 'Long') return plan('slow', [leaf('Slow one'), branch('Slow parts')], [leaf('Slow end')]);
   return title === 'Slow parts' ? plan('slower', [leaf('Slow inner'), leaf('Slow other')]) : execute();
 }
@@ -42,7 +43,9 @@ const ROLES = { tree_planner: planned, tree_executor: executed, tree_aggregator:
 const folder = mkdtempSync(join(tmpdir(), 'pleach-record-'));
 const model = await startModel(({ role, title, nth }) => {
   const answer = ROLES[role](title, nth);
-  return { wait: 30, ...(answer.status ? answer : { answer }) };
+  // Long enough for a person to pause the node meanwhile.
+  const slow = role === 'tree_planner' && title === 'Beta' && nth === 1;
+  return { wait: slow ? 1_000 : 30, ...(answer.status ? answer : { answer }) };
 });
 // The person's own configuration: one in the working directory would have to be trusted first.
 mkdirSync(join(folder, 'config/pleach'), { recursive: true });
@@ -105,9 +108,17 @@ async function save(name, id) {
   }
   const snapshots = [];
   for (let moment = 1; moment <= MOMENTS; moment++) snapshots.push(await snapshotOf(id, Math.max(1, Math.floor((events.length * moment) / MOMENTS))));
+  const everyOne = async (what) => {
+    const { body } = await call('GET', `/api/runs/${id}/${what}`);
+    return body.items ?? body;
+  };
+  const rows = {
+    node_rows: (await everyOne('nodes')).map(({ id, stale, current, shortfall }) => ({ id, stale, current, shortfall })),
+    artifact_rows: (await everyOne('artifacts')).map(({ id, title, stale, current }) => ({ id, title, stale, current })),
+  };
   // What no page folds would only make the recording long.
   const slim = (event) => (event.payload.tools ? { ...event, payload: { ...event.payload, tools: [] } } : event);
-  const lines = [...events.map(slim), await runOf(id), ...snapshots];
+  const lines = [...events.map(slim), await runOf(id), rows, ...snapshots];
   writeFileSync(new URL(`./logs/${name}.jsonl`, import.meta.url), `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
   console.log(`${name}: ${events.length} events`);
 }
@@ -135,6 +146,21 @@ try {
   await act(`/api/runs/${long}/nodes/${inner}/cancel`).catch((error) => console.error(String(error)));
   await ended(long);
   await save('interrupted-tree', long);
+
+  const bands = await start({ kind: 'tree', objective: 'In two bands' });
+  const beta = await nodeNamed(bands, 'Beta');
+  await act(`/api/runs/${bands}/nodes/${beta}/pause`);
+  await until('a run that waits for its paused node', async () => (await runOf(bands)).paused_nodes?.includes(beta));
+  await act(`/api/runs/${bands}/nodes/${beta}/resume`);
+  await ended(bands);
+  await act(`/api/runs/${bands}/nodes/${beta}/retry`);
+  await wait(300);
+  await ended(bands);
+  const { nodes } = await snapshotOf(bands);
+  await act(`/api/runs/${bands}/nodes/${nodes.id[nodes.title.lastIndexOf('Beta')]}/retry`, { dependents: true });
+  await wait(300);
+  await ended(bands);
+  await save('retried-tree', bands);
 
   const rehearsed = await start({ kind: 'tree', objective: 'Compare three storage engines for an event log and recommend one', success_criteria: ['a table of what was found', 'a poem by someone else'], model: 'rehearsal/default' });
   await until('an end or a question', async () => ['completed', 'waiting_on_user'].includes((await runOf(rehearsed)).status));

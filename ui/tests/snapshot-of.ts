@@ -46,6 +46,7 @@ function nodeColumns(state: State): Omit<NodeColumns, 'documents' | 'tokens_pres
     message: each((at) => nodes.message.get(at)),
     outcome: each((at) => nodes.outcome.get(at)),
     error: each((at) => nodes.error.get(at)),
+    stale: each((at) => nodes.stale.get(at) === 1),
     question: each((at) => nodes.question.get(at)),
     artifacts: each((at) => nodes.artifacts.get(at)),
     in_flight: each((at) => nodes.inFlight.get(at)),

@@ -31,7 +31,9 @@ export const workspace = (id: string): Promise<Workspace> => get(runPath(id, '/w
 export const eventsAfter = (id: string, after: number, limit: number): Promise<LogEvent[]> => list(withQuery(runPath(id, '/events'), { after, limit }));
 export const snapshot = (id: string): Promise<Snapshot> => get(runPath(id, '/snapshot'));
 
-export type NodeVerb = 'cancel' | 'retry' | 'pause' | 'resume';
+export type NodeVerb = 'cancel' | 'pause' | 'resume';
+/** Does a step again with a new node; with `dependents`, also what rested on its result in later bands. */
+export const retryNode = (id: string, node: string, dependents: boolean): Promise<Run> => post(runPath(id, `/nodes/${encodeURIComponent(node)}/retry`), { dependents });
 export const tellNode = (id: string, node: string, verb: NodeVerb): Promise<Run> => post(runPath(id, `/nodes/${encodeURIComponent(node)}/${verb}`));
 export const nodeEventsAfter = (id: string, node: string, after: number, limit: number): Promise<LogEvent[]> =>
   list(withQuery(runPath(id, `/nodes/${encodeURIComponent(node)}/events`), { after, limit }));

@@ -16,7 +16,7 @@ export function foldRun(state: State, event: StoredEvent): void {
     case 'run.queued':
       return queued(state, event);
     case 'run.paused':
-      return state.setValue('paused', true);
+      return state.setValue('paused', event.payload.branches ? 'nodes' : 'run');
     case 'run.resumed':
       return resumed(state, event.payload.reason);
     case 'run.question_asked':
@@ -94,7 +94,7 @@ function queued(state: State, event: EventOf<'run.queued'>): void {
 }
 
 function resumed(state: State, reason: string): void {
-  if (reason === 'unpaused') return state.setValue('paused', false);
+  if (reason === 'unpaused') return state.setValue('paused', null);
   if (reason === 'continued') {
     state.setValue('noProgress', 0);
     state.setValue('repeated', []);
@@ -169,7 +169,7 @@ function end(state: State, status: Status, reason: StopReason, detail: string | 
   checking(state, null);
   state.setValue('endState', event.payload.endState ?? null);
   state.setValue('status', status);
-  state.setValue('paused', false);
+  state.setValue('paused', null);
   state.setValue('stopReason', reason);
   state.setValue('stopDetail', detail ?? null);
   state.setValue('endedAt', event.timestamp);

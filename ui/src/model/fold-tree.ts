@@ -4,7 +4,7 @@ import { running } from './fold-run';
 import { NONE } from './nodes';
 import type { ArtifactRow, EventOf, StoredEvent } from './rows';
 import type { State } from './state';
-import { CANCELED, COMPLETED, FAILED, NODE_STATUSES, numberOf, PLANNING, ROLES, WAITING } from './statuses';
+import { CANCELED, COMPLETED, FAILED, NODE_STATUSES, numberOf, PLANNING, ROLES, SUPERSEDED, WAITING } from './statuses';
 
 const NO_DOCUMENT = '00000000-0000-0000-0000-000000000000';
 
@@ -26,6 +26,7 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
       undoLog.setNumber(nodes.status, node, numberOf(NODE_STATUSES, event.payload.status, nodes.status.get(node)));
       undoLog.setNumber(nodes.role, node, numberOf(ROLES, event.payload.role, nodes.role.get(node)));
       undoLog.setValue(nodes.message, node, event.payload.message ?? null);
+      if (nodes.status.get(node) === SUPERSEDED) restateAll(state, node);
       break;
     case 'tree.plan_created':
       state.steps.planned(undoLog, node, event.payload);
@@ -50,6 +51,7 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
     case 'tree.node_completed':
       ended(state, node, COMPLETED, time);
       undoLog.setValue(nodes.outcome, node, event.payload.outcome);
+      undoLog.setValue(nodes.shortfall, node, shortfallOf(event.payload));
       break;
     case 'tree.node_failed':
       ended(state, node, FAILED, time);
@@ -64,6 +66,9 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
       nextGeneration(state, node, event.payload.generation);
       // A retried root begins anew; its status follows.
       if (event.payload.causedBy !== nodes.id.get(node)) undoLog.setNumber(nodes.status, node, WAITING);
+      break;
+    case 'tree.node_stale':
+      undoLog.setNumber(nodes.stale, node, 1);
       break;
     case 'tree.node_paused':
       undoLog.setNumber(nodes.paused, node, 1);
@@ -81,18 +86,30 @@ function created(state: State, event: EventOf<'tree.node_created'>, time: number
   if (!event.nodeId || state.node(event) !== NONE) return;
   const { payload } = event;
   if (state.nodes.count === 0) state.setValue('workspaceDocument', NO_DOCUMENT);
+  const retryOf = state.nodes.number(payload.retryOf);
   state.nodes.add(state.undoLog, {
     id: event.nodeId,
     title: payload.title,
     stepId: payload.stepId ?? null,
     parent: state.nodes.number(event.parentNodeId),
-    retryOf: state.nodes.number(payload.retryOf),
+    retryOf,
     depth: payload.depth,
     band: payload.bandIndex,
     step: payload.stepIndex,
     status: PLANNING,
     created: time,
   });
+  if (retryOf !== NONE) restateAll(state, retryOf);
+}
+
+/** What is replaced looks different, with everything below it. */
+function restateAll({ nodes }: State, node: number): void {
+  for (const below of nodes.subtree(node)) nodes.restated.add(below);
+}
+
+/** Earlier versions wrote why a result was partial where its evidence belongs. */
+function shortfallOf({ outcome, shortfall, evidence }: EventOf<'tree.node_completed'>['payload']): string | null {
+  return shortfall ?? (outcome === 'partial' ? (evidence ?? null) : null);
 }
 
 function delegated(state: State, node: number, payload: EventOf<'tree.node_delegated'>['payload']): void {
@@ -109,6 +126,8 @@ function registered(state: State, node: number, payload: EventOf<'tree.artifact_
     artifact_type: payload.artifactType,
     document_id: payload.documentId ?? null,
     label: payload.label ?? null,
+    title: payload.title ?? null,
+    own: payload.own === true,
   };
   undoLog.setNumber(nodes.artifacts, node, nodes.artifacts.get(node) + 1);
   undoLog.setValue(state.artifacts, node, [...state.artifacts.get(node), artifact]);
@@ -120,12 +139,16 @@ function ended(state: State, node: number, status: number, time: number): void {
   undoLog.setNumber(nodes.ended, node, time);
   undoLog.setValue(nodes.error, node, null);
   undoLog.setValue(nodes.outcome, node, null);
+  undoLog.setValue(nodes.shortfall, node, null);
 }
 
 function nextGeneration(state: State, node: number, generation: number): void {
   const { nodes, undoLog } = state;
   undoLog.setNumber(nodes.generation, node, generation);
+  undoLog.setNumber(nodes.earlierArtifacts, node, state.artifacts.get(node).length);
+  undoLog.setNumber(nodes.stale, node, 0);
   undoLog.setValue(nodes.outcome, node, null);
+  undoLog.setValue(nodes.shortfall, node, null);
   undoLog.setValue(nodes.error, node, null);
   undoLog.setValue(nodes.message, node, null);
   undoLog.setNumber(nodes.ended, node, NaN);

@@ -4,7 +4,7 @@
 import type { Outcome } from '../api/shapes';
 import { Numbers, Values } from './columns';
 import type { UndoLog } from './undo-log';
-import { BLOCKED, COMPLETED, FAILED, isTerminal, NO_OP, NODE_STATUSES, ABSENT, PARTIAL } from './statuses';
+import { ABSENT, BLOCKED, COMPLETED, FAILED, isTerminal, NO_OP, NODE_STATUSES, PARTIAL, SUPERSEDED, type Tone, toneOf } from './statuses';
 
 export const NONE = -1;
 
@@ -31,6 +31,20 @@ class Outcomes extends Values<Outcome | null> {
   }
 }
 
+/** Numbers that know how many of them were set: in most runs none is. */
+class Rare extends Numbers {
+  set = 0;
+
+  constructor(private readonly unset: number) {
+    super(unset);
+  }
+
+  override put(at: number, value: number): void {
+    this.set += Number(value !== this.unset) - Number(this.get(at) !== this.unset);
+    super.put(at, value);
+  }
+}
+
 export class Nodes {
   /** `rootLook`: how the root looks when the run is over, because people take it for the whole. */
   constructor(private readonly rootLook: () => number | null = () => null) {}
@@ -41,6 +55,8 @@ export class Nodes {
   readonly message = new Values<string | null>(null);
   readonly outcome = new Outcomes(null);
   readonly error = new Values<string | null>(null);
+  /** Why a partial one is partial. A snapshot does not say it. */
+  readonly shortfall = new Values<string | null>(null);
   readonly question = new Values<string | null>(null);
   readonly scratchpad = new Values<string | null>(null);
   readonly scratchpadTail = new Values<string | null>(null);
@@ -50,7 +66,11 @@ export class Nodes {
   readonly paused = new Numbers();
   readonly retryable = new Numbers();
   readonly generation = new Numbers(1);
+  /** 1: a result that it was shown has been replaced since. */
+  readonly stale = new Rare(0);
   readonly artifacts = new Numbers();
+  /** How many artifacts it had when its present generation began. */
+  readonly earlierArtifacts = new Numbers();
   readonly inFlight = new Numbers();
   readonly created = new Numbers();
   readonly started = new Numbers(NaN);
@@ -58,6 +78,8 @@ export class Nodes {
 
   readonly parent = new Numbers(NONE);
   readonly retryOf = new Numbers(NONE);
+  /** The node that does its step again. */
+  readonly replacedBy = new Rare(NONE);
   readonly depth = new Numbers();
   readonly band = new Numbers();
   readonly step = new Numbers();
@@ -101,6 +123,35 @@ export class Nodes {
     return at === 0 ? (this.rootLook() ?? status) : status;
   }
 
+  /** Whether nothing has replaced it: neither a retry nor another plan, of it or of a node above it. */
+  isCurrent(at: number): boolean {
+    if (this.replacedBy.set === 0 && this.counts[SUPERSEDED] === 0) return true;
+    for (let node = at; node !== NONE; node = this.parent.get(node)) {
+      if (this.replacedBy.get(node) !== NONE || this.status.get(node) === SUPERSEDED) return false;
+    }
+    return true;
+  }
+
+  /** Whether it rests on a replaced result and still counts. */
+  isStale(at: number): boolean {
+    return this.stale.get(at) === 1 && this.isCurrent(at);
+  }
+
+  /** The stale nodes among it and those below it. */
+  staleIn(at: number): number {
+    if (this.stale.set === 0) return 0;
+    let found = 0;
+    for (const node of this.subtree(at)) found += Number(this.isStale(node));
+    return found;
+  }
+
+  /** The colour group it is shown in: grey when it was replaced, and no stale one looks like success. */
+  tone(at: number): Tone {
+    const tone = toneOf(this.look(at));
+    if (!this.isCurrent(at)) return 'canceled';
+    return (tone === 'done' || tone === 'neutral') && this.stale.get(at) === 1 ? 'partial' : tone;
+  }
+
   /** The index of a node that exists at this moment. */
   number(id: string | null | undefined): number {
     const found = id ? this.numbers.get(id) : undefined;
@@ -120,6 +171,7 @@ export class Nodes {
     this.step.put(at, node.step);
     this.created.put(at, node.created);
     undoLog.setNumber(this.size, 0, at + 1);
+    if (node.retryOf !== NONE) undoLog.setNumber(this.replacedBy, node.retryOf, at);
     this.link(undoLog, at, node.parent);
     undoLog.setNumber(this.status, at, node.status);
     return at;
@@ -159,6 +211,12 @@ export class Nodes {
 
   *children(at: number): Generator<number> {
     for (let child = this.first.get(at); child !== NONE; child = this.next.get(child)) yield child;
+  }
+
+  /** The node and everything below it. */
+  *subtree(at: number): Generator<number> {
+    yield at;
+    for (const child of this.children(at)) yield* this.subtree(child);
   }
 
   /** Adds to a node and to every subtree it is in. */

@@ -26,6 +26,8 @@ export interface NodeRow extends Omit<Node, NotFolded>, Pick<Metrics, 'cost_usd'
   in_flight: number;
   scratchpad_doc_id: string | null;
   scratchpad_tail: string | null;
+  /** The node that does its step again. */
+  replaced_by: string | null;
   /** Nodes in its subtree, itself included, and how many of them are at work, blocked, failed. */
   subtree: { nodes: number; unfinished: number; blocked: number; failed: number };
 }
@@ -37,15 +39,29 @@ export interface StepRow {
   title: string;
   status: StepStatus;
   child_node_id: string | null;
-  /** What the node came to that carries it out. */
+  /** What the node came to that carries it out, and whether that is stale. */
   outcome: Outcome | null;
+  stale: boolean;
 }
 
+/** An artifact as it was registered. */
 export interface ArtifactRow {
   artifact_id: string;
   artifact_type: string;
   document_id: string | null;
   label: string | null;
+  /** Its title, when it differs from the label. */
+  title: string | null;
+  /** Given in an answer, not made by a tool. */
+  own: boolean;
+}
+
+/** An artifact as it is seen at the shown moment. */
+export interface ShownArtifact extends ArtifactRow {
+  /** Nothing has replaced it. */
+  current: boolean;
+  /** Its node rests on a result that has been replaced. */
+  stale: boolean;
 }
 
 export interface MessageRow {

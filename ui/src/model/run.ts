@@ -8,12 +8,13 @@ import { clock, foldRun } from './fold-run';
 import { foldTree } from './fold-tree';
 import { NONE } from './nodes';
 import * as read from './selectors';
-import type { ArtifactRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
+import { again, restedOn, shownArtifacts, type Standing, standingOfDocuments } from './replaced';
+import type { MessageRow, NodeRow, RunRow, ShownArtifact, Snapshot, StepRow, StoredEvent } from './rows';
 import { startFrom } from './snapshot';
 import { type Branch, State } from './state';
 import { ABSENT } from './statuses';
 
-export type { ArtifactRow, EventOf, NodeRow, RunRow, Snapshot, StoredEvent } from './rows';
+export type { EventOf, NodeRow, RunRow, ShownArtifact, Snapshot, StoredEvent } from './rows';
 
 type Applied = 'applied' | 'known' | 'gap';
 
@@ -147,9 +148,32 @@ export class Run {
     return read.stepRows(this.state, this.state.nodes.number(id));
   }
 
-  artifacts(id: string): readonly ArtifactRow[] {
+  artifacts(id: string): ShownArtifact[] {
     const at = this.state.nodes.number(id);
-    return at === NONE ? [] : this.state.artifacts.get(at);
+    return at === NONE ? [] : shownArtifacts(this.state, at);
+  }
+
+  /** Whether the node's step is set to be done again. */
+  again(id: string): boolean {
+    const at = this.state.nodes.number(id);
+    return at !== NONE && again(this.state, at);
+  }
+
+  /** The number of nodes that a retry with what rested on it does again, besides the node itself. */
+  restedOn(id: string): number {
+    const at = this.state.nodes.number(id);
+    return at === NONE ? 0 : restedOn(this.state, at);
+  }
+
+  documents(): Map<string, Standing> {
+    return standingOfDocuments(this.state);
+  }
+
+  /** Sorts siblings as the plan has them, and what does a step again after what did it before. */
+  placeOf(id: string): number {
+    const { nodes } = this.state;
+    const at = nodes.number(id);
+    return at === NONE ? Infinity : (nodes.band.get(at) * 1e4 + nodes.step.get(at)) * 1e6 + at;
   }
 
   /** The node that made an artifact. */

@@ -5,7 +5,7 @@ import { metricsOf } from './charges';
 import { outcome } from './fold-criteria';
 import { NONE } from './nodes';
 import type { NodeRow, RunRow, StepRow } from './rows';
-import { type State, UNKNOWN } from './state';
+import { PAUSED_AT_NODES, type State, UNKNOWN } from './state';
 import { COMPLETED, FAILED, isActive, isTerminal, NODE_STATUSES, ROLES } from './statuses';
 
 /** Numbers of nodes. */
@@ -42,6 +42,7 @@ export function runRow(state: State, at: number): RunRow | null {
     plan: state.value('plan'),
     questions: [...state.value('questions')],
     ...root,
+    ...(state.value('paused') === 'nodes' ? { paused_nodes: pausedNodes(state) } : {}),
     workspace_document_id: state.value('workspaceDocument'),
     report: state.value('report'),
     created_at: moment(state.createdAt)!,
@@ -74,6 +75,7 @@ function activity(state: State): string {
   if (status === 'running' && state.value('providerWait') !== null) return 'waiting: provider';
   if (status === 'running' && state.brief?.kind === 'task') return stepping(state);
   if (status === 'running') return state.brief?.kind === 'tree' ? growing(state) : iterating(state);
+  if (status === 'paused' && state.value('paused') === 'nodes') return PAUSED_AT_NODES;
   if (status !== 'waiting_on_user') return status.replaceAll('_', ' ');
   const open = state.value('questions').filter((question) => question.answer === null).length;
   return open === 1 ? 'waiting for an answer' : `waiting for ${open} answers`;
@@ -133,7 +135,11 @@ export function nodeRow(state: State, at: number): NodeRow {
     message: nodes.message.get(at),
     outcome: nodes.outcome.get(at),
     error: nodes.error.get(at),
+    shortfall: nodes.shortfall.get(at),
     retryable: nodes.retryable.get(at) === 1,
+    stale: nodes.stale.get(at) === 1,
+    current: nodes.isCurrent(at),
+    replaced_by: idOf(nodes.replacedBy.get(at)),
     question: nodes.question.get(at),
     artifacts: nodes.artifacts.get(at),
     in_flight: nodes.inFlight.get(at),
@@ -156,9 +162,22 @@ export function nodeRow(state: State, at: number): NodeRow {
   };
 }
 
-export function active(state: State): number[] {
+/** The nodes at work, in the order of the plans. */
+export function active({ nodes }: State): number[] {
   const found: number[] = [];
-  for (let at = 0; at < state.nodes.count; at++) if (isActive(state.nodes.status.get(at))) found.push(at);
+  const look = (at: number): void => {
+    if (isActive(nodes.status.get(at))) found.push(at);
+    // Whole branches are over: nothing in them is looked at.
+    for (const child of nodes.children(at)) if (nodes.unfinished.get(child) > 0) look(child);
+  };
+  if (nodes.count > 0) look(0);
+  return found;
+}
+
+/** The nodes whose pause holds the run up. */
+function pausedNodes({ nodes }: State): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < nodes.count; at++) if (nodes.paused.get(at) === 1 && !isTerminal(nodes.status.get(at))) found.push(nodes.id.get(at));
   return found;
 }
 

@@ -6,7 +6,7 @@ import { type Check, endStateBehind } from './fold-criteria';
 import { NONE } from './nodes';
 import type { Criterion, NodeColumns, StepColumns } from '../api/shapes';
 import type { Snapshot } from './rows';
-import { type Phase, State } from './state';
+import { PAUSED_AT_NODES, type Phase, State } from './state';
 import { NODE_STATUSES, numberOf, ROLES, STEP_STATUSES } from './statuses';
 
 export function startFrom(snapshot: Snapshot): State {
@@ -26,7 +26,7 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
   state.init({
     // A paused run does not say what it was doing; it counts as running.
     status: run.status === 'paused' ? 'running' : run.status,
-    paused: run.status === 'paused',
+    paused: run.status !== 'paused' ? null : run.activity === PAUSED_AT_NODES ? 'nodes' : 'run',
     stopReason: run.stop_reason,
     stopDetail: run.stop_detail,
     startedAt: run.started_at,
@@ -90,12 +90,15 @@ function startNodes(state: State, columns: NodeColumns): void {
     nodes.error.put(at, columns.error[at]);
     nodes.question.put(at, columns.question[at]);
     nodes.parent.put(at, columns.parent[at] ?? NONE);
-    nodes.retryOf.put(at, columns.retry_of[at] ?? NONE);
+    const retryOf = columns.retry_of[at] ?? NONE;
+    nodes.retryOf.put(at, retryOf);
+    if (retryOf !== NONE) nodes.replacedBy.put(retryOf, at);
     nodes.depth.put(at, columns.depth[at]);
     nodes.band.put(at, columns.band[at]);
     nodes.step.put(at, columns.step[at]);
     nodes.role.put(at, numberOf(ROLES, columns.role[at], 0));
     nodes.paused.put(at, columns.paused[at] ? 1 : 0);
+    nodes.stale.put(at, columns.stale[at] ? 1 : 0);
     nodes.generation.put(at, columns.generation[at]);
     nodes.artifacts.put(at, columns.artifacts[at]);
     nodes.inFlight.put(at, columns.in_flight[at]);

@@ -26,6 +26,9 @@ export interface Branch {
   agent?: string;
 }
 
+/** What a run does that waits for its paused nodes, in the server's words. */
+export const PAUSED_AT_NODES = 'waiting for paused nodes';
+
 export const IDLE = 0;
 export const IN_FLIGHT = 1;
 export const BACKING_OFF = 2;
@@ -62,7 +65,8 @@ class EventIndex {
 /** Values of the run itself, as they are before its first event. */
 const INITIAL = {
   status: 'queued' as Status,
-  paused: false,
+  /** `nodes`: nobody paused the run itself, but every branch that could move is paused. */
+  paused: null as 'run' | 'nodes' | null,
   stopReason: null as StopReason | null,
   stopDetail: null as string | null,
   startedAt: null as string | null,
@@ -141,7 +145,7 @@ export class State {
   /** The status people see. A pause is a flag, so that resuming knows what the run was doing. */
   status(): Status {
     const status = this.value('status');
-    return this.value('paused') && !ended(status) ? 'paused' : status;
+    return this.value('paused') !== null && !ended(status) ? 'paused' : status;
   }
 }
 

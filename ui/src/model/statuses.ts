@@ -13,6 +13,7 @@ export const BLOCKED = 5;
 export const COMPLETED = 6;
 export const FAILED = 7;
 export const CANCELED = 8;
+export const SUPERSEDED = 9;
 
 /** How a completed node looks that did a part of its work, or had none to do, and the root of a completed run: numbers after those of the statuses. */
 export const PARTIAL = 10;

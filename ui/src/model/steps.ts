@@ -102,6 +102,7 @@ export class Steps {
       status: STEP_STATUSES[this.status.get(step)],
       child_node_id: child === NONE ? null : nodes.id.get(child),
       outcome: child === NONE ? null : nodes.outcome.get(child),
+      stale: child !== NONE && nodes.isStale(child),
     };
   }
 }

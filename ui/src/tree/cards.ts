@@ -4,9 +4,9 @@
 
 import { NONE } from '../model/nodes';
 import type { State } from '../model/state';
-import { isTentative, type Tone, toneOf } from '../model/statuses';
+import { isTentative, type Tone } from '../model/statuses';
 import type { Entry, Placeholder, Folding } from './folding';
-import { TextFitter, foldedParts, SIGN, statusParts, stubLine } from './labels';
+import { TextFitter, foldedParts, signOf, statusParts, stubLine } from './labels';
 import { CARD_HEIGHT, CARD_WIDTH, STUB_HEIGHT } from './dimensions';
 import type { Palette } from './palette';
 
@@ -41,7 +41,7 @@ export class Cards {
   key(entry: Entry, near: boolean, now: number): string {
     if (typeof entry !== 'number') return entry.kind === 'stub' ? stubLine(this.state, entry) : entry.title;
     const { nodes } = this.state;
-    const shape = `${nodes.look(entry)} ${nodes.role.get(entry)} ${this.folding.isFolded(entry)} ${nodes.failed.get(entry) > 0}`;
+    const shape = `${nodes.look(entry)} ${signOf(this.state, entry)} ${nodes.role.get(entry)} ${this.folding.isFolded(entry)} ${nodes.failed.get(entry) > 0}`;
     return near ? `${shape} ${this.line(entry, now)}` : shape;
   }
 
@@ -54,14 +54,14 @@ export class Cards {
 
   /** One line of text beside a card that is too small for text of its own. */
   name(node: number): string {
-    return this.lines.fit(`${SIGN[this.state.nodes.look(node)]} ${this.state.nodes.title.get(node)}`.trim());
+    return this.lines.fit(`${signOf(this.state, node)} ${this.state.nodes.title.get(node)}`.trim());
   }
 
   private drawCard(context: Context, node: number, now: number): void {
     const { palette } = this;
     const { nodes } = this.state;
     const status = nodes.status.get(node);
-    const tone = toneOf(nodes.look(node));
+    const tone = nodes.tone(node);
     this.drawStack(context, node, tone);
     this.drawShape(context, CARD_HEIGHT, palette.soft[tone], palette.tone[tone], isTentative(status) ? [5, 4] : null);
     this.drawBadge(context, node, tone);
@@ -76,17 +76,17 @@ export class Cards {
 
   private drawPill(context: Context, node: number): void {
     const { palette } = this;
-    const look = this.state.nodes.look(node);
-    const tone = toneOf(look);
+    const { nodes } = this.state;
+    const [tone, sign] = [nodes.tone(node), signOf(this.state, node)];
     const line = CARD_HEIGHT / 2 + 7;
     this.drawStack(context, node, tone);
-    this.drawShape(context, CARD_HEIGHT, palette.soft[tone], palette.tone[tone], isTentative(look) ? [6, 5] : null, 2.5);
+    this.drawShape(context, CARD_HEIGHT, palette.soft[tone], palette.tone[tone], isTentative(nodes.status.get(node)) ? [6, 5] : null, 2.5);
     context.font = palette.fonts.pill;
     context.fillStyle = palette.tone[tone];
     context.fillText(this.letter(node), 11, line);
-    if (SIGN[look]) context.fillText(SIGN[look], CARD_WIDTH - 24, line);
+    if (sign) context.fillText(sign, CARD_WIDTH - 24, line);
     context.fillStyle = palette.ink;
-    context.fillText(this.shortTitles.fit(this.state.nodes.title.get(node)), 31, line);
+    context.fillText(this.shortTitles.fit(nodes.title.get(node)), 31, line);
   }
 
   private drawPlaceholder(context: Context, placeholder: Placeholder, near: boolean): void {

@@ -184,11 +184,11 @@ export class Folding {
     return before.length !== after.length || after.some((entry, at) => entry !== before[at]);
   }
 
-  /** Whether a node gets its own card: it works, failed or did a part, is blocked or selected, or has children. */
+  /** Whether a node gets no card of its own: it neither works nor failed, did all of its work, is not stale, blocked or selected, and has no children. */
   private isQuiet(node: number): boolean {
     const { nodes } = this;
     const status = nodes.look(node);
-    if (status === FAILED || status === BLOCKED || status === PARTIAL || this.hasChildren(node) || node === this.selected) return false;
+    if (status === FAILED || status === BLOCKED || status === PARTIAL || nodes.isStale(node) || this.hasChildren(node) || node === this.selected) return false;
     // A node that waits for its first call does not work yet.
     return !isActive(status) || (Number.isNaN(nodes.started.get(node)) && nodes.inFlight.get(node) === 0);
   }

@@ -1,8 +1,10 @@
 // The text on cards: one line each, measured and cut once at zoom 1, then scaled.
 
-import { count } from '../components/format';
+import { count, type StatusLook } from '../components/format';
+import { nodeMarks, REPLACED, STALE } from '../components/node-marks';
+import { NONE } from '../model/nodes';
 import type { State } from '../model/state';
-import { NODE_STATUSES } from '../model/statuses';
+import { NODE_STATUSES, SUPERSEDED } from '../model/statuses';
 import type { Placeholder } from './folding';
 
 export function duration(ms: number): string {
@@ -27,12 +29,27 @@ export function lasted(state: State, node: number, now: number): number {
   return (Number.isNaN(ended) ? now : ended) - started;
 }
 
-const WORD: readonly string[] = [...NODE_STATUSES, 'partial', 'nothing to do', 'claimed', 'verified'].map((status) => ({ completed: 'done', aggregating: 'joining' })[status] ?? status);
-export const SIGN = ['', '', '', '', '', '?', '✓', '✗', '⊘', '⊘', '◐', '–', '◇', '✓'];
+export const WORD: readonly string[] = [...NODE_STATUSES, 'partial', 'nothing to do', 'claimed', 'verified'].map((status) => ({ completed: 'done', aggregating: 'joining' })[status] ?? status);
+export const SIGN = ['', '', '', '', '', '?', '✓', '✗', '⊘', '↷', '◐', '–', '◇', '✓'];
 
 export function statusWord(state: State, node: number): string {
   if (state.nodes.paused.get(node)) return 'paused';
   return WORD[state.nodes.look(node)];
+}
+
+/** What is said of a node besides its status. */
+export function marksOf({ nodes }: State, node: number): StatusLook[] {
+  const [current, stale, retry] = [nodes.isCurrent(node), nodes.stale.get(node) === 1, nodes.retryOf.get(node) !== NONE];
+  return nodeMarks({ current, stale, retry, superseded: nodes.status.get(node) === SUPERSEDED });
+}
+
+/** The status in words, with what is said besides. */
+export const wholeWord = (state: State, node: number): string => [statusWord(state, node), ...marksOf(state, node).map(({ label }) => label)].join(', ');
+
+/** The one sign that there is room for on a small card: that it is replaced or stale comes before how it ended. */
+export function signOf(state: State, node: number): string {
+  const standing = marksOf(state, node).find((mark) => mark === REPLACED || mark === STALE);
+  return standing?.mark ?? SIGN[state.nodes.look(node)];
 }
 
 /** The second line of a card: what the node does, how long, and at what cost. */
@@ -40,6 +57,7 @@ export function statusParts(state: State, node: number, now: number): string[] {
   const { nodes } = state;
   const sign = SIGN[nodes.look(node)];
   const parts = [sign ? `${sign} ${statusWord(state, node)}` : statusWord(state, node)];
+  for (const { mark, label } of marksOf(state, node)) parts.push(`${mark} ${label}`);
   const time = lasted(state, node, now);
   if (time >= 1000) parts.push(duration(time));
   const cost = money(nodes.costMicros.get(node));
@@ -54,6 +72,9 @@ export function foldedParts(state: State, node: number, now: number): string[] {
   const { nodes } = state;
   const parts = [`▸ ${count(nodes.total.get(node))} nodes`];
   if (nodes.failed.get(node) > 0) parts.push(`✗${count(nodes.failed.get(node))}`);
+  const stale = nodes.staleIn(node);
+  if (!nodes.isCurrent(node)) parts.push(`${REPLACED.mark} ${REPLACED.label}`);
+  else if (stale > 0) parts.push(`${STALE.mark}${count(stale)} ${STALE.label}`);
   const cost = money(nodes.costMicros.get(node));
   if (cost) parts.push(cost);
   const time = lasted(state, node, now);
@@ -64,7 +85,7 @@ export function foldedParts(state: State, node: number, now: number): string[] {
 export function stubLine(state: State, stub: Placeholder): string {
   const by = new Map<string, number>();
   for (const node of stub.nodes) {
-    const word = statusWord(state, node);
+    const word = wholeWord(state, node);
     by.set(word, (by.get(word) ?? 0) + 1);
   }
   if (stub.planned > 0) by.set('planned', stub.planned);

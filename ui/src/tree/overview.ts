@@ -2,7 +2,6 @@
 // corner of the screen, and failed and active nodes stand out.
 
 import { NONE, type Nodes } from '../model/nodes';
-import { toneOf } from '../model/statuses';
 import type { Palette } from './palette';
 import { preorder } from './navigation';
 
@@ -68,7 +67,7 @@ export class Overview {
   square(nodes: Nodes, palette: Palette, node: number): void {
     if (node >= this.count || node >= nodes.count) return;
     const { ratio, pixels } = this;
-    const colour = this.pixel(palette.tone[toneOf(nodes.look(node))]);
+    const colour = this.pixel(palette.tone[nodes.tone(node)]);
     const size = (this.size - (this.size > 4 ? 1 : 0)) * ratio;
     const row = this.width * ratio;
     const start = this.y[node] * ratio * row + this.x[node] * ratio;

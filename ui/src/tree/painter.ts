@@ -181,7 +181,7 @@ export class Painter {
   }
 
   private colourOf(entry: number | Placeholder): string {
-    return typeof entry === 'number' ? this.palette.tone[toneOf(this.state.nodes.look(entry))] : this.palette.line;
+    return typeof entry === 'number' ? this.palette.tone[this.state.nodes.tone(entry)] : this.palette.line;
   }
 
   /** At a small zoom only selected and found nodes have a title, in a readable size. */
@@ -215,7 +215,7 @@ export class Painter {
   }
 
   private isNamed(node: number, look: DrawOptions): boolean {
-    const tone = toneOf(this.state.nodes.look(node));
+    const tone = this.state.nodes.tone(node);
     return node === look.selected || look.found.has(node) || ['active', 'failed', 'blocked', 'partial'].includes(tone);
   }
 }

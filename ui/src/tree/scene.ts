@@ -128,7 +128,7 @@ export class Scene {
     const { nodes } = this.state;
     if (nodes.blocked.get(node) > 0) return toneOf(BLOCKED);
     if (nodes.failed.get(node) > 0) return toneOf(FAILED);
-    return nodes.unfinished.get(node) > 0 ? 'active' : toneOf(nodes.look(node));
+    return nodes.unfinished.get(node) > 0 ? 'active' : nodes.tone(node);
   }
 }
 

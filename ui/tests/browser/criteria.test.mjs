@@ -153,6 +153,7 @@ test('t2 a tree of which half failed shows success nowhere', async () => {
   const panel = page.getByRole('complementary', { name: 'Node' });
   await panel.locator('.badge', { hasText: 'completed in part' }).waitFor();
   assert.equal(await toneOf(panel.locator('header .badge')), 'partial');
+  await panel.getByText('Partial: 2 of its steps came to nothing').waitFor();
 
   // Report, events, list of runs and inbox.
   await at('?view=report');

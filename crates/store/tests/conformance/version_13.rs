@@ -113,6 +113,28 @@ async fn a_file_of_version_13_is_migrated_and_a_copy_of_it_stays() {
     assert!(!directory.path().join("pleach.db.v14").exists(), "nothing was migrated again");
 }
 
+/// A kill between the migration's commit and the rebuild leaves the note and the rows of the version before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn projections_that_a_killed_process_did_not_rebuild_are_rebuilt_at_the_next_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pleach.db");
+    load(&path);
+    let expected_lines = expected(&path);
+    drop(open(&path).await);
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("UPDATE tree_agent_nodes SET title = 'as version 13 knew it'").unwrap();
+    connection.execute_batch("INSERT INTO database_notes (name, value) VALUES ('rebuild', '')").unwrap();
+    drop(connection);
+
+    check(open(&path).await.as_ref(), &expected_lines).await;
+
+    let connection = Connection::open(&path).unwrap();
+    let notes: i64 = connection
+        .query_row("SELECT COUNT(*) FROM database_notes WHERE name = 'rebuild'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(notes, 0, "it is done once");
+}
+
 /// A kill leaves the file and its write-ahead log as they are in the middle of the transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_migration_killed_at_any_step_is_made_at_the_next_start() {

@@ -17,6 +17,7 @@ export class NodeLog {
   readonly reason = $derived(this.created?.payload.reason ?? '');
   readonly criteria = $derived(this.created?.payload.successCriteria ?? []);
   readonly result = $derived(this.last('tree.node_result')?.payload.result ?? null);
+  readonly shortfall = $derived(this.last('tree.node_completed')?.payload.shortfall ?? null);
   readonly aggregated = $derived(this.last('tree.node_aggregated')?.payload ?? null);
   readonly plans = $derived(this.events.filter((event) => event.type === 'tree.plan_created').map((event) => event.payload));
   readonly entries = $derived(

@@ -1,6 +1,18 @@
-// What a tree without a plan says in place of it.
+// The plan of a tree in the sidebar: its steps in the order they are done, or what is said in place of it.
 
 import type { NodeRow } from '../../model/run';
+import type { StepRow } from '../../model/rows';
+
+/** The steps band by band, each band in the order of the plan. Steps that an earlier version finished come first in their band. */
+export function inBands<Step extends Pick<StepRow, 'band_index' | 'step_index'>>(steps: readonly Step[]): [Step, ...Step[]][] {
+  const bands = new Map<number, [Step, ...Step[]]>();
+  for (const step of [...steps].sort((a, b) => a.band_index - b.band_index || a.step_index - b.step_index)) {
+    const band = bands.get(step.band_index);
+    if (band) band.push(step);
+    else bands.set(step.band_index, [step]);
+  }
+  return [...bands.values()];
+}
 
 type Root = Pick<NodeRow, 'status' | 'role' | 'paused'>;
 
