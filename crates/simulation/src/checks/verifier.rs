@@ -6,8 +6,9 @@ use super::standing::Standing;
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
 use engine::facts::evidence::EvidenceText;
+use engine::facts::homework::Verdict;
 use engine::facts::run::CheckStarted;
-use engine::facts::{EffectFact, Fact, RunFact as R};
+use engine::facts::{EffectFact, Fact, HomeworkFact as H, RunFact as R};
 use engine::metrics::ModelMetrics;
 use engine::model::Role;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,8 @@ struct Checks {
     /// Criteria of a check that must not be asked about.
     known: BTreeMap<u32, BTreeSet<String>>,
     forced: BTreeSet<u32>,
+    /// Criteria of the last check that have no verdict yet on what it read.
+    due: BTreeSet<String>,
 }
 
 impl Checks {
@@ -46,10 +49,18 @@ impl Checks {
             Fact::Run(R::CheckStarted(fact)) => {
                 self.forced.extend(fact.forced.then_some(fact.check));
                 self.read.clear();
+                self.due.clear();
                 self.begun = Some(fact.clone());
             }
             Fact::Run(R::EvidenceRead(fact)) => self.texts_read(&fact.evidence),
-            Fact::Run(R::Completed(_)) => self.judged_as_read(log, event),
+            Fact::Run(R::CriterionChecked(fact)) => drop(self.due.remove(&fact.criterion)),
+            Fact::Homework(H::IterationCompleted(fact)) if fact.lost.is_none() && !breaks_off(&fact.verdict) => {
+                self.nothing_due(log, event);
+            }
+            Fact::Run(R::Completed(_)) => {
+                self.nothing_due(log, event);
+                self.judged_as_read(log, event);
+            }
             _ => {}
         }
     }
@@ -64,8 +75,19 @@ impl Checks {
             let known = self.standing.criteria.iter().find(|known| known.id == citation.criterion);
             if !begun.forced && known.is_some_and(|known| known.judged && known.versions() == versions) {
                 self.known.entry(begun.check).or_default().insert(citation.criterion.clone());
+            } else {
+                self.due.insert(citation.criterion.clone());
             }
             self.read.insert(citation.criterion.clone(), versions);
+        }
+    }
+
+    /// A check is over when everything it read anew was judged.
+    fn nothing_due(&self, log: &RunLog<'_>, event: &Event) {
+        let undecided =
+            |id: &&String| self.standing.criteria.iter().any(|known| known.id == **id && !known.is_decided_by_person());
+        for id in self.due.iter().filter(undecided) {
+            log.violation_at(event, format_args!("61: {id} has no verdict on what was read for it"));
         }
     }
 
@@ -106,6 +128,10 @@ impl Checks {
             log.violation(format_args!("64: check {number} asked {} times about {criterion}", effects.len()));
         }
     }
+}
+
+fn breaks_off(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Stop { reason, .. } if reason.breaks_off())
 }
 
 /// `<run>.v<check>.a<call>`
