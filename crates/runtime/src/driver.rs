@@ -320,7 +320,10 @@ impl Driver {
     async fn recover_append(&mut self, error: AppendError, draft: &[Event]) -> Result<bool, DriveEnd> {
         match error {
             AppendError::LeaseLost(_) if !self.is_stored(draft).await? => return Err(DriveEnd::LeaseLost),
-            AppendError::LeaseLost(_) | AppendError::Moved { .. } => {}
+            // Our own commit brought the run to rest, or its new holder has written the very same events. Either way no call is
+            // ours to make.
+            AppendError::LeaseLost(_) => self.ready.clear(),
+            AppendError::Moved { .. } => {}
             AppendError::Conflict(entity) => self.count_conflict(entity),
             AppendError::Store(StoreError::Unusable(why)) => return Err(DriveEnd::Unusable(why)),
             AppendError::Store(error) => {

@@ -141,9 +141,9 @@ impl Rules for State {
         working
     }
 
-    /// The run ends without a reflection.
+    /// The run ends without a reflection, unless it has had one and only its criteria were being checked.
     fn cut_short(&self, _shared: &Shared, reason: StopReason, _detail: &str, facts: &mut Facts) {
-        if !matches!(self.phase, Phase::NotStarted | Phase::Ended) {
+        if !matches!(self.phase, Phase::NotStarted | Phase::Checking | Phase::Ended) {
             facts.push(fact::ScratchpadUpdateFailed { error: format!("skipped: {}", reason.name()) });
         }
     }

@@ -100,7 +100,9 @@ pub fn check(log: &RunLog<'_>) {
         if complete && !objections.is_empty() {
             log.violation_at(event, format_args!("19: completed although {}", objections.join(", ")));
         }
-        if !complete && objections.is_empty() && fact.lost.is_none() {
+        // What breaks a run off, a cancel for instance, may come before its criteria are judged.
+        let broken_off = matches!(fact.verdict, Verdict::Stop { reason, .. } if reason.breaks_off());
+        if !complete && objections.is_empty() && fact.lost.is_none() && !broken_off {
             log.violation_at(event, "19: everything is proven, and the run goes on");
         }
         proof.planned = None;
