@@ -36,6 +36,15 @@ class Attempt:
 
     def carry_out(self):
         """The run object and the events. The directory is kept only where something broke."""
+        try:
+            return self.carried_out()
+        except Broken:
+            raise
+        except BaseException:
+            self.clean_up()
+            raise
+
+    def carried_out(self):
         self.configure()
         run, code, errors = self.drive(*self.start())
         for _ in range(ROUNDS):
@@ -44,8 +53,11 @@ class Attempt:
             run, code, errors = self.answer(run)
         self.must_have_ended(run, code, errors)
         events = self.lines("log", run["id"])
-        shutil.rmtree(self.home)
+        self.clean_up()
         return run, events
+
+    def clean_up(self):
+        shutil.rmtree(self.home, ignore_errors=True)
 
     def configure(self):
         directory = os.path.join(self.home, "config", "pleach")

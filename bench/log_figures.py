@@ -102,10 +102,10 @@ def ended(events):
 
 
 def why(events):
-    last = last_of(events, ENDS)
-    payload = last["payload"] if last else {}
+    """The reason of the end, or the question that a run still waits with."""
+    payload = (last_of(events, ENDS) or last_of(events, ("run.question_asked",)) or {"payload": {}})["payload"]
     reason = payload.get("stopReason")
-    text = payload.get("detail") or payload.get("error") or ""
+    text = payload.get("detail") or payload.get("error") or payload.get("text") or ""
     return f"{reason}: {text}" if reason else text
 
 
