@@ -24,7 +24,7 @@ def arguments():
     parser.add_argument("--base-url", help="the model server, if it is not the vendor's own")
     parser.add_argument("--context", type=int, help="the model's context in tokens, if it is not the 128,000 that Pleach assumes")
     parser.add_argument("--max-output", type=int, help="the most tokens of one answer")
-    parser.add_argument("--only", action="append", default=[], help="only these objectives (h1), kinds (tree) or levels (easy), with commas; repeat for both: --only tree --only easy")
+    parser.add_argument("--only", action="append", default=[], help="only these objectives (h1), kinds (tree) or levels (easy), with commas; several --only must all fit")
     parser.add_argument("--times", type=int, default=1, help="how often each objective is worked on")
     parser.add_argument("--pleach", help="the binary; without it, the release binary is built")
     parser.add_argument("--out", default=os.path.join(HERE, "out", "quality.jsonl"), help="one JSON line for each run is written here")
