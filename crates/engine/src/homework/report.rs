@@ -70,11 +70,9 @@ impl State {
     /// Steps that are not done, and what the planner said remains.
     fn still_open(&self, reason: StopReason) -> Vec<String> {
         let open = self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done);
-        let mut lines: Vec<String> =
-            open.clone().map(|step| format!("{} ({})", step.title, step.status.name())).collect();
+        let mut lines: Vec<String> = open.map(|step| format!("{} ({})", step.title, step.status.name())).collect();
         let remaining = self.last.iter().flat_map(|last| &last.remaining_work);
-        let is_step = |work: &&String| open.clone().any(|step| step.title.trim().eq_ignore_ascii_case(work.trim()));
-        lines.extend(remaining.filter(|work| reason != StopReason::Completed && !is_step(work)).cloned());
+        lines.extend(remaining.filter(|_| reason != StopReason::Completed).cloned());
         lines
     }
 

@@ -165,7 +165,7 @@ impl Account {
 fn says_too(known: &str, line: &str) -> bool {
     let without_state =
         known.strip_suffix(')').and_then(|known| known.rsplit_once(" (")).map_or(known, |(title, _)| title);
-    known == line || without_state.eq_ignore_ascii_case(line.trim())
+    known == line || without_state.trim().eq_ignore_ascii_case(line.trim())
 }
 
 impl Shared {

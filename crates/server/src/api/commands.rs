@@ -103,11 +103,16 @@ fn in_cli_words(remedy: Remedy) -> String {
 
 /// The commands that resume the first of these nodes, and how many more there are.
 fn resume_nodes(run: RunId, nodes: &[NodeId]) -> String {
-    const NAMED: usize = 3;
-    let commands = nodes.iter().take(NAMED).map(|node| format!("pleach resume {run} --node {node}"));
-    let more = nodes.len().saturating_sub(NAMED);
+    let commands = resume_node_commands(run, nodes);
+    let more = nodes.len() - commands.len();
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-    format!(": {}{more}", commands.collect::<Vec<_>>().join(", "))
+    format!(": {}{more}", commands.join(", "))
+}
+
+/// The commands that resume the first of these nodes.
+pub(crate) fn resume_node_commands(run: RunId, nodes: &[NodeId]) -> Vec<String> {
+    const NAMED: usize = 3;
+    nodes.iter().take(NAMED).map(|node| format!("pleach resume {run} --node {node}")).collect()
 }
 
 #[derive(Debug, Serialize, Deserialize)]

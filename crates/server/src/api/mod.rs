@@ -60,7 +60,7 @@ mod workspace;
 
 pub(crate) use agents::{AgentView, NewAgent};
 pub(crate) use brief::NewRun;
-pub(crate) use commands::{Answers, Continuation, Message, QuestionAnswer, Resolution};
+pub(crate) use commands::{Answers, Continuation, Message, QuestionAnswer, Resolution, resume_node_commands};
 pub(crate) use criteria::{ALL as ALL_CRITERIA, CriterionWord};
 pub(crate) use lessons::{LessonAction, LessonDecision};
 pub(crate) use login::{CodeView, NewCode};

@@ -2,6 +2,7 @@
 
 use super::style::{Color, Style, line};
 use super::{Question, limits};
+use crate::api::resume_node_commands;
 use engine::batch::RunRow;
 use engine::run::{Status, StopReason};
 use engine::workspace::Document;
@@ -73,10 +74,9 @@ fn next(run: &RunRow, open: &[Question]) -> Vec<String> {
 
 /// What resumes a paused run: the run itself, or the first of the nodes that hold it up.
 pub(crate) fn resume_commands(run: &RunRow) -> Vec<String> {
-    const NAMED: usize = 3;
     match run.paused_nodes.as_slice() {
         [] => vec![format!("pleach resume {}", run.id)],
-        nodes => nodes.iter().take(NAMED).map(|node| format!("pleach resume {} --node {node}", run.id)).collect(),
+        nodes => resume_node_commands(run.id, nodes),
     }
 }
 

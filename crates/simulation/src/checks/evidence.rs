@@ -1,7 +1,7 @@
 //! 19: a run completes only when nothing is left to do, every criterion has evidence that holds, and none was found unmet.
 
-use super::RunLog;
 use super::standing::{Failed, Standing};
+use super::{RunLog, breaks_off};
 use engine::event::Event;
 use engine::facts::evidence::CriterionState;
 use engine::facts::homework::{HomeworkStepStatus, Planned, Verdict};
@@ -101,8 +101,7 @@ pub fn check(log: &RunLog<'_>) {
             log.violation_at(event, format_args!("19: completed although {}", objections.join(", ")));
         }
         // What breaks a run off, a cancel for instance, may come before its criteria are judged.
-        let broken_off = matches!(fact.verdict, Verdict::Stop { reason, .. } if reason.breaks_off());
-        if !complete && objections.is_empty() && fact.lost.is_none() && !broken_off {
+        if !complete && objections.is_empty() && fact.lost.is_none() && !breaks_off(&fact.verdict) {
             log.violation_at(event, "19: everything is proven, and the run goes on");
         }
         proof.planned = None;

@@ -24,6 +24,7 @@ use crate::world::provider::Request;
 use crate::world::witness::Commit;
 use engine::batch::RunRow;
 use engine::event::{Event, StoredEvent};
+use engine::facts::homework::Verdict;
 use engine::facts::run::Queued;
 use engine::facts::{Fact, RunFact as R};
 use engine::ids::RunId;
@@ -42,6 +43,11 @@ pub struct RunLog<'w> {
     bill: Vec<&'w Request>,
     commits: Vec<&'w Commit>,
     violations: RefCell<Vec<String>>,
+}
+
+/// Whether the iteration was closed because its run was canceled or failed.
+fn breaks_off(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Stop { reason, .. } if reason.breaks_off())
 }
 
 /// The result of all checks of one world.

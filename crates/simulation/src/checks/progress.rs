@@ -2,6 +2,7 @@
 //! stored results, not as the product does it: no fingerprint is compared here.
 
 use super::RunLog;
+use super::quotes::folded;
 use crate::world::witness::EntityText;
 use engine::blob::Hash;
 use engine::event::Event;
@@ -93,10 +94,6 @@ impl<'w> World<'w> {
         }
         (self.new_now, self.steps_before, self.verified) = (0, self.steps_done.len(), false);
     }
-}
-
-fn folded(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether the version after `before` has a text that no earlier version had.

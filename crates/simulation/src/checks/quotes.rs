@@ -34,7 +34,7 @@ pub async fn check(log: &RunLog<'_>) {
 }
 
 /// White space apart.
-fn folded(text: &str) -> String {
+pub(super) fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -1,12 +1,11 @@
 //! 61, 64: a criterion is judged on what its evidence is now, and once; the verifier is asked a limited number of times, sees
 //! nothing but criteria and evidence, and costs what is shown.
 
-use super::RunLog;
 use super::standing::Standing;
+use super::{RunLog, breaks_off};
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
 use engine::facts::evidence::EvidenceText;
-use engine::facts::homework::Verdict;
 use engine::facts::run::CheckStarted;
 use engine::facts::{EffectFact, Fact, HomeworkFact as H, RunFact as R};
 use engine::metrics::ModelMetrics;
@@ -128,10 +127,6 @@ impl Checks {
             log.violation(format_args!("64: check {number} asked {} times about {criterion}", effects.len()));
         }
     }
-}
-
-fn breaks_off(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Stop { reason, .. } if reason.breaks_off())
 }
 
 /// `<run>.v<check>.a<call>`
